@@ -1,0 +1,51 @@
+# Every target sets up what it needs: a virtual environment in .venv, programs in .tools.
+# Nothing is installed into the system and nothing needs root.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help dev demo check lint fmt type layers test test-long bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+dev: $(STAMP) ## create .venv and install purge with everything for working on it
+
+$(STAMP): pyproject.toml tests/setup/bootstrap.py
+	$(PYTHON) tests/setup/bootstrap.py $(VENV)
+	@touch $@
+
+demo: $(STAMP) ## build a sandbox of real stores, purge an item from it, print the report
+	@$(BIN)/purge demo
+
+check: lint type layers ## ruff, mypy --strict, import-linter
+
+lint: $(STAMP) ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+fmt: $(STAMP) ## let ruff mend and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+type: $(STAMP) ## mypy --strict over sources and tests
+	$(BIN)/mypy
+
+layers: $(STAMP) ## import-linter: imports go downward only
+	$(BIN)/lint-imports
+
+test: $(STAMP) ## all but the long tests (under 10 minutes)
+	$(BIN)/pytest -n $(WORKERS) -m "not long"
+
+test-long: $(STAMP) ## the long tests only
+	$(BIN)/pytest -n $(WORKERS) -m long
+
+bench: $(STAMP) ## benchmarks; prints ratios, asserts nothing
+	$(BIN)/python -m tests.bench
+
+clean: ## remove .venv, .tools and caches
+	rm -rf $(VENV) .tools dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,68 @@
+"""Folding: the form in which two texts are compared, and how wide a text is.
+
+Folded text is NFKC, case folded, without zero-width characters, with plain quotes and dashes, and
+with each run of white space as one space. Folding is idempotent.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+_ZERO_WIDTH: Final = (
+    (0x00AD, 0x00AD),  # soft hyphen
+    (0x034F, 0x034F),  # combining grapheme joiner
+    (0x061C, 0x061C),
+    (0x115F, 0x1160),  # Hangul fillers
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200F),
+    (0x202A, 0x202E),
+    (0x2060, 0x206F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),  # variation selectors
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xE0000, 0xE0FFF),
+)
+_SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u201b\u2032\u02bc\u02b9\u0060\u00b4"
+_DOUBLE_QUOTES: Final = "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\u301d\u301e"
+_DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
+
+_DROPPED: Final[dict[int, str | None]] = {
+    code: None for first, last in _ZERO_WIDTH for code in range(first, last + 1)
+}
+_PLAIN: Final[dict[int, str | None]] = {
+    **_DROPPED,
+    **dict.fromkeys(map(ord, _SINGLE_QUOTES), "'"),
+    **dict.fromkeys(map(ord, _DOUBLE_QUOTES), '"'),
+    **dict.fromkeys(map(ord, _DASHES), "-"),
+}
+_ASCII_PLAIN: Final = {ord("`"): "'"}
+
+
+def fold(text: str) -> str:
+    """Return ``text`` in the form in which phrases are compared."""
+    if text.isascii():
+        return " ".join(text.translate(_ASCII_PLAIN).lower().split())
+    # Quotes and dashes go first: NFKC turns U+00B4 and U+2033 into sequences with spaces or
+    # doubled marks, after which they could no longer be told from what was typed.
+    plain = unicodedata.normalize("NFD", text.translate(_PLAIN)).casefold()
+    composed = unicodedata.normalize("NFKC", plain).casefold()
+    folded = unicodedata.normalize("NFKC", composed).translate(_PLAIN)
+    return " ".join(folded.split())
+
+
+def width(text: str) -> int:
+    """Return how many display columns ``text`` takes once folded.
+
+    Wide and full-width characters (East Asian Width W and F) take two columns, combining marks
+    none.
+    """
+    return sum(_columns(character) for character in fold(text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
