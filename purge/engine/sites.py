@@ -1,0 +1,225 @@
+"""The sites of a run: opens adapters and turns what they yield into values.
+
+Every look comes through a fresh instance. Nothing that a site does raises out of here: a site
+that fails is a look with a failure, and the other sites go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from purge.adapter import (
+    Action,
+    Adapter,
+    AdapterInfo,
+    Control,
+    ControlKind,
+    Examined,
+    Finding,
+    Match,
+    NotChecked,
+    NotRemoved,
+    Observation,
+    Removal,
+    Residue,
+    Statement,
+    guard,
+)
+from purge.errors import Permanent, PurgeError
+from purge.manifest import Manifest
+from purge.plan.outcome import add_up
+from purge.plan.reach import Look
+from purge.registry import Registry
+from purge.resilience import Patience, call, problem_of
+from purge.state import Problem
+from purge.targets import Targets
+
+Watcher = Callable[[str, str], None]
+"""Told of each thing that begins: the phase and the site."""
+
+
+def _silent(phase: str, site: str) -> None:
+    del phase, site
+
+
+@dataclass(frozen=True, slots=True)
+class ResidueLook:
+    """What one look for left-over copies saw."""
+
+    residue: tuple[Residue, ...] = ()
+    controls: tuple[Control, ...] = ()
+    unexamined: tuple[NotChecked, ...] = ()
+    examined: Examined = field(default_factory=Examined)
+    failure: Problem | None = None
+
+    def by_kind(self, *, on_target: bool | None = None) -> dict[ControlKind, bool]:
+        """Return the controls by kind of needle; one that failed once has failed."""
+        found: dict[ControlKind, bool] = {}
+        for control in self.controls:
+            if on_target is None or control.on_target is on_target:
+                found[control.kind] = found.get(control.kind, True) and control.passed
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What a removal or a clean-up left alone, and whether it went through."""
+
+    left_alone: tuple[NotRemoved | NotChecked, ...] = ()
+    failure: Problem | None = None
+
+
+class Sites:
+    """All sites of a manifest, as a run uses them.
+
+    Args:
+        manifest: says what they are.
+        registry: knows the adapters.
+        writable: ``remove`` and ``sanitize`` may be called; false for every dry run.
+        patience: how long transient errors are borne.
+        watch: told of each look and act.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        registry: Registry,
+        *,
+        writable: bool,
+        patience: Patience | None = None,
+        watch: Watcher = _silent,
+    ) -> None:
+        self.manifest = manifest
+        self.registry = registry
+        self.writable = writable
+        self.patience = patience or Patience()
+        self.watch = watch
+
+    def names(self) -> tuple[str, ...]:
+        """The sites, each after the ones it derives from."""
+        return self.manifest.sources_first()
+
+    def removal_order(self) -> tuple[str, ...]:
+        """The sites in the order in which records are taken out: sources first, caches last."""
+        caches = {name for name in self.names() if self.deletes_with_source(name)}
+        return (
+            *(name for name in self.names() if name not in caches),
+            *(name for name in self.names() if name in caches),
+        )
+
+    def info(self, name: str) -> AdapterInfo:
+        """What the site's adapter is and can do."""
+        return self.registry.load(self.manifest.sites[name].adapter).info
+
+    def action(self, name: str) -> Action:
+        """What removal does at the site."""
+        return self.manifest.sites[name].action
+
+    def open(self, name: str) -> Adapter[Any]:
+        """Return a new adapter for the site."""
+        entry = self.manifest.sites[name]
+        adapter = self.registry.load(entry.adapter)
+        return adapter(entry.site(self.manifest.root), entry.checked)
+
+    # The graph that purge.plan.reach asks about.
+
+    def sources_first(self) -> Sequence[str]:
+        """The sites, each after the ones it derives from."""
+        return self.names()
+
+    def ancestors(self, site: str) -> frozenset[str]:
+        """The sites it derives from, over any number of steps."""
+        return self.manifest.ancestors(site)
+
+    def descendants(self, site: str) -> frozenset[str]:
+        """The sites that derive from it, over any number of steps."""
+        return self.manifest.descendants(site)
+
+    def recorded_sources(self, site: str) -> Mapping[str, str | None]:
+        """The sites it derives from directly, with the field that says so."""
+        return self.manifest.sites[site].derived_from
+
+    def deletes_with_source(self, site: str) -> bool:
+        """Whether a record of the site goes with any of its sources."""
+        return self.manifest.sites[site].when_source_purged == "delete"
+
+    # The verbs.
+
+    def check(self, name: str) -> tuple[Statement, ...]:
+        """Reach the site and return what is true of it; a failure is a statement too."""
+        self.watch("check", name)
+        try:
+            return tuple(call(lambda: self.open(name), lambda a: a.check(), self.patience))
+        except PurgeError as error:
+            return (Statement(str(error), ok=False),)
+
+    def find(self, name: str, targets: Targets) -> Look:
+        """Look for everything that the targets name at the site."""
+        self.watch("find", name)
+
+        def act(adapter: Adapter[Any]) -> Sequence[Finding]:
+            return list(adapter.find(targets))
+
+        try:
+            found = call(lambda: self.open(name), act, self.patience)
+        except PurgeError as error:
+            return Look(failure=problem_of(error))
+        return Look(
+            matches=tuple(item for item in found if isinstance(item, Match)),
+            unseen=tuple(item for item in found if isinstance(item, NotChecked)),
+            examined=add_up([item for item in found if isinstance(item, Examined)]),
+        )
+
+    def residue(self, name: str, targets: Targets) -> ResidueLook:
+        """Look for copies that outlive removal."""
+        self.watch("examine", name)
+
+        def act(adapter: Adapter[Any]) -> Sequence[Observation]:
+            return list(adapter.residue(targets))
+
+        try:
+            found = call(lambda: self.open(name), act, self.patience)
+        except PurgeError as error:
+            return ResidueLook(failure=problem_of(error))
+        return ResidueLook(
+            residue=tuple(item for item in found if isinstance(item, Residue)),
+            controls=tuple(item for item in found if isinstance(item, Control)),
+            unexamined=tuple(item for item in found if isinstance(item, NotChecked)),
+            examined=add_up([item for item in found if isinstance(item, Examined)]),
+        )
+
+    def remove(self, name: str, removals: Sequence[Removal]) -> Removed:
+        """Take records out of the site.
+
+        Raises:
+            EmptySelector: there is none.
+        """
+        guard(removals)
+        self._must_be_writable(name)
+        self.watch("remove", name)
+        try:
+            left = call(lambda: self.open(name), lambda a: a.remove(removals), self.patience)
+        except PurgeError as error:
+            return Removed(failure=problem_of(error))
+        return Removed(tuple(left))
+
+    def sanitize(self, name: str, residue: Sequence[Residue]) -> Removed:
+        """Make removal physical at the site.
+
+        Raises:
+            EmptySelector: nothing calls for it.
+        """
+        guard(residue)
+        self._must_be_writable(name)
+        self.watch("sanitize", name)
+        try:
+            left = call(lambda: self.open(name), lambda a: a.sanitize(residue), self.patience)
+        except PurgeError as error:
+            return Removed(failure=problem_of(error))
+        return Removed(tuple(left))
+
+    def _must_be_writable(self, name: str) -> None:
+        if not self.writable:
+            raise Permanent(f"Site '{name}': a run that only shows tried to change it; stopped.")

@@ -1,0 +1,142 @@
+"""A survey: what the looks of one round met, and what was decided of it, per request and site.
+
+Reads the picture only; asks no site and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from purge.adapter import Match
+from purge.matching import How
+from purge.plan.decide import Decided, decide
+from purge.plan.outcome import Role, Tally
+from purge.plan.reach import Found, Look, Owed, Reach, RecordKey
+from purge.targets import Target, TargetKind, Targets, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was met, and what is to become of it."""
+
+    reach: Reach
+    decided: Mapping[int, Decided]
+
+    @classmethod
+    def of(cls, reach: Reach, among: Iterable[int]) -> Survey:
+        """Decide over what was met for some of the requests."""
+        return cls(reach, decide(reach, among))
+
+    def look(self, site: str) -> Look:
+        """What the looks at a site amounted to."""
+        return self.reach.looks.get(site, Look())
+
+    def by_site(self, number: int) -> Counter[str]:
+        """How many records of a request have to go and are still there, by site."""
+        return Counter(
+            site for site, id in self.decided[number].remove if self._readable((site, id))
+        )
+
+    def planned(self, number: int) -> Counter[str]:
+        """How many records of a request have to go or are gone already, by site."""
+        return Counter(site for site, _ in self.decided[number].remove)
+
+    def to_remove(self, site: str) -> list[tuple[int, Match]]:
+        """The readable records of a site that have to go, each once, and a request that says so."""
+        taken: dict[RecordKey, tuple[int, Match]] = {}
+        for number, mine in self.decided.items():
+            for key in mine.remove:
+                if key[0] == site and key not in taken and self._readable(key):
+                    taken[key] = (number, self.reach.records[key].match)
+        return [taken[key] for key in sorted(taken)]
+
+    def owed(self, number: int) -> list[Owed]:
+        """What has to go for a request, in the form in which a plan keeps it."""
+        mine = self.decided[number]
+        return [
+            Owed(
+                site=key[0],
+                trace=(found := self.reach.records[key]).match.trace,
+                role=mine.roles[key],
+                how=self._how(number, found, mine.roles[key]),
+                parents={site: tuple(ids) for site, ids in found.match.parents.items()},
+            )
+            for key in sorted(mine.remove)
+        ]
+
+    def tally(self, number: int, site: str, late: int = 0) -> Tally:
+        """Count the records of a request at a site by what is to become of them."""
+        mine = self.decided[number]
+        roles = {key: role for key, role in mine.roles.items() if key[0] == site}
+        going = {key for key in roles if key in mine.remove}
+        still = {key for key in going if self._readable(key)}
+        shown = {key for key in roles if key not in mine.remove and self._readable(key)}
+
+        def undecided(role: Role) -> int:
+            return sum(1 for key in shown - mine.kept if roles[key] is role)
+
+        how = Counter(
+            self._how(number, self.reach.records[key], roles[key]) for key in going | shown
+        )
+        return Tally(
+            found=len(going | shown),
+            to_remove=len(going),
+            removed=len(going) - len(still),
+            left=len(still | shown),
+            sources=undecided(Role.SOURCE),
+            flagged=undecided(Role.FLAGGED),
+            copies=undecided(Role.COPY),
+            kept=len(shown & mine.kept),
+            scope_unknown=self._scope_unknown(number, site, roles),
+            late=late,
+            by_how=dict(how),
+        )
+
+    def found_anywhere(self, number: int) -> bool:
+        """Whether any site holds, or held, something that the request reaches."""
+        return bool(self.decided[number].roles)
+
+    def targets(self, numbers: Sequence[int], earlier: Callable[[int], Iterable[Owed]]) -> Targets:
+        """Everything to look for among left-over copies: targets, removed ids, and traces.
+
+        Args:
+            numbers: the requests.
+            earlier: by number, what earlier rounds and plans took out.
+        """
+        mine = set(numbers)
+        direct = [t for t in self.reach.direct if self.reach.owner[t.key] in mine]
+        traces: dict[RecordKey, Trace] = {}
+        for number in numbers:
+            for entry in (*earlier(number), *self.owed(number)):
+                traces.setdefault((entry.site, entry.trace.id), entry.trace)
+        key = max((target.key for target in self.reach.direct), default=0)
+        by_site: dict[str, list[Trace]] = {}
+        for (site, id), trace in traces.items():
+            key += 1
+            direct.append(Target(key, TargetKind.ID, id, site))
+            by_site.setdefault(site, []).append(trace)
+        return Targets(direct, by_site)
+
+    def _readable(self, key: RecordKey) -> bool:
+        found = self.reach.records[key]
+        return bool(found.match.hits) and found.readable
+
+    def _scope_unknown(self, number: int, site: str, roles: Mapping[RecordKey, Role]) -> int:
+        return sum(
+            1
+            for key, found in self.reach.records.items()
+            if key[0] == site
+            and number in found.scope_unknown
+            and key not in roles
+            and self._readable(key)
+        )
+
+    @staticmethod
+    def _how(number: int, found: Found, role: Role) -> str:
+        if number in found.named:
+            return found.named[number]
+        if number in found.owed:
+            return found.owed[number].how
+        return How.EXACT.value if role is Role.COPY else How.LINEAGE.value

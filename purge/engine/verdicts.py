@@ -1,0 +1,155 @@
+"""From what a run saw at one site to the step that it records. Asks no site, writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from purge.adapter import (
+    Action,
+    AdapterInfo,
+    ControlKind,
+    EvidenceKind,
+    NotChecked,
+    NotRemoved,
+    Residue,
+)
+from purge.engine.sites import ResidueLook
+from purge.manifest import SiteEntry
+from purge.plan.judge import Observed, Verdict, declared, judge
+from purge.plan.outcome import Completeness, Evidence, Step, Tally, at_most
+from purge.plan.reach import Look
+from purge.plan.request import Request
+from purge.state import Problem, State
+from purge.targets import TargetKind
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything that a run saw and did for one request at one site."""
+
+    site: SiteEntry
+    info: AdapterInfo
+    request: Request
+    tally: Tally
+    look: Look
+    residue: ResidueLook
+    before: Mapping[ControlKind, bool]
+    """Whether the look for residue could see the records while they were readable."""
+    removed_at: datetime | None
+    left_alone: tuple[NotRemoved | NotChecked, ...]
+    failure: Problem | None
+    found_anywhere: bool
+    limited: bool
+    previous: Step | None
+
+
+def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
+    """Judge one site and return the step to record; without a state if nothing was applied."""
+    residue, kind = _residue(seen, now)
+    controls = _controls(seen)
+    observed = Observed(
+        looked=seen.look.failure is None,
+        failure=seen.look.failure or seen.failure,
+        left=seen.tally.to_remove - seen.tally.removed,
+        undecided_sources=seen.tally.sources,
+        undecided_copies=seen.tally.copies,
+        flagged=seen.tally.flagged,
+        kept=seen.tally.kept,
+        scope_unknown=seen.tally.scope_unknown,
+        not_removed=seen.left_alone,
+        unseen=seen.look.unseen,
+        examined=seen.residue.failure is None,
+        residue=residue,
+        unexamined=seen.residue.unexamined,
+        controls=controls,
+        found_anywhere=seen.found_anywhere,
+        report_only=seen.site.action is Action.REPORT,
+        limited=seen.limited,
+        previous=_previous(seen.previous),
+    )
+    if applied:
+        verdict = judge(observed)
+        state: State | None = verdict.state
+    else:
+        verdict = _foreseen(observed)
+        state = None
+    return Step(
+        site=seen.site.name,
+        adapter=seen.site.adapter,
+        state=state,
+        until=verdict.until,
+        tally=seen.tally,
+        residue=residue,
+        not_checked=(*seen.look.unseen, *seen.residue.unexamined),
+        evidence=_evidence(seen, kind, controls, now),
+        completeness=_completeness(seen),
+        problem=verdict.problem,
+        at=now,
+    )
+
+
+def _foreseen(observed: Observed) -> Verdict:
+    """What would be left to decide or to wait for, once what has to go is gone.
+
+    A copy that ``sanitize`` can remove is none of it. A control failed before removal would fail
+    after it too.
+    """
+    left = tuple(copy for copy in observed.residue if not copy.fixable)
+    gone = replace(observed, left=0, residue=left, previous=None)
+    if observed.report_only and observed.left:
+        gone = replace(gone, left=observed.left)
+    return judge(gone)
+
+
+def _previous(step: Step | None) -> Verdict | None:
+    if step is None or step.state is None:
+        return None
+    return Verdict(step.state, step.until, step.problem)
+
+
+def _controls(seen: Seen) -> dict[ControlKind, bool]:
+    """Join what was seen before removal with what the last look says of itself.
+
+    A look that saw the records themselves vouches for that kind of needle. Where the last look
+    says of a kind that it could not see a live neighbour, its silence is no evidence, whatever
+    was seen before.
+    """
+    controls = dict(seen.before)
+    for kind, passed in seen.residue.by_kind().items():
+        controls[kind] = controls.get(kind, True) and passed
+    return controls
+
+
+def _residue(seen: Seen, now: datetime) -> tuple[tuple[Residue, ...], EvidenceKind | None]:
+    retention = seen.site.provider_retention
+    if retention is None:
+        return seen.residue.residue, None
+    return declared(seen.residue.residue, retention.period, seen.removed_at or now, now)
+
+
+def _evidence(
+    seen: Seen, kind: EvidenceKind | None, controls: Mapping[ControlKind, bool], now: datetime
+) -> Evidence | None:
+    if seen.look.failure is not None:
+        # A look that failed never renews an earlier one.
+        return seen.previous.evidence if seen.previous is not None else None
+    return Evidence(
+        kind=kind or seen.info.evidence,
+        examined=at_most(seen.residue.examined, seen.look.examined),
+        at=now,
+        control=dict(controls),
+    )
+
+
+def _completeness(seen: Seen) -> Completeness:
+    if seen.look.failure is not None or seen.look.unseen:
+        return Completeness.INCOMPLETE
+    by_subject = any(wanted.kind is TargetKind.SUBJECT for wanted in seen.request.wanted)
+    if by_subject and seen.site.subject is None:
+        return Completeness.CANNOT_BE_RULED_OUT
+    unrecorded = any(field is None for field in seen.site.derived_from.values())
+    if seen.site.derived_from and (unrecorded or seen.look.examined.unlinked):
+        return Completeness.CANNOT_BE_RULED_OUT
+    return Completeness.PROVEN
