@@ -9,21 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from purge.adapter import Statement
 from purge.engine.journal import Journal
+from purge.engine.recorded import recorded
 from purge.engine.run import Run, Task
-from purge.engine.sites import Sites, Watcher, _silent
+from purge.engine.sites import Sites, Watcher, silent
+from purge.engine.survey import Excerpt
 from purge.errors import UsageFault
 from purge.ledger import Ledger, RequestView, Verification, run_lock
 from purge.manifest import Manifest, load_manifest
 from purge.matching import fold
 from purge.plan.limits import Limits
 from purge.plan.outcome import Outcome
-from purge.plan.request import Asked, Decisions, Request, Wanted
+from purge.plan.request import Decisions, Request, Wanted
 from purge.registry import Registry
 from purge.resilience import Patience
 from purge.targets import TargetKind
@@ -49,6 +51,14 @@ class SiteCheck:
         return all(statement.ok for statement in self.statements)
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a dry run found, with excerpts for a person to look at."""
+
+    outcome: Outcome
+    excerpts: tuple[Excerpt, ...] = field(default=(), repr=False)
+
+
 class Engine:
     """Forgets what is asked, at every site of one manifest.
 
@@ -67,7 +77,7 @@ class Engine:
         *,
         clock: Clock = _now,
         patience: Patience | None = None,
-        watch: Watcher = _silent,
+        watch: Watcher = silent,
     ) -> None:
         self.manifest = manifest
         self.registry = registry
@@ -83,7 +93,7 @@ class Engine:
         *,
         environ: Mapping[str, str] | None = None,
         clock: Clock = _now,
-        watch: Watcher = _silent,
+        watch: Watcher = silent,
     ) -> Engine:
         """Read a manifest and return an engine for it. No site is touched.
 
@@ -123,6 +133,8 @@ class Engine:
             UsageFault: a site that is named does not exist, or nothing is named.
             Locked: another run over this manifest is under way.
         """
+        if not apply:
+            return self.show(wanted, scope=scope, decisions=decisions, expect=expect).outcome
         asked = Request(
             "",
             self.clock(),
@@ -134,8 +146,6 @@ class Engine:
             expect,
         )
         self._check_names(asked)
-        if not apply:
-            return self._run(writable=False).show([Task(asked)])[0]
         with self._locked(), self._journal() as journal:
             task = Task(asked)
             if self.manifest.ledger.exists():
@@ -144,6 +154,33 @@ class Engine:
                     task = self._task(journal(), same, asked.decisions, expect)
                     task.asked_before = True
             return self._run(writable=True, journal=journal).apply([task])[0]
+
+    def show(
+        self,
+        wanted: Sequence[Wanted],
+        *,
+        scope: Mapping[str, str] | None = None,
+        decisions: Decisions | None = None,
+        expect: int | None = None,
+    ) -> Shown:
+        """Find out what a request would do. Nothing is changed or recorded.
+
+        Returns:
+            The outcome, and excerpts of what was found, for a person to look at. The excerpts hold
+            the words: they belong on a terminal and nowhere else.
+        """
+        asked = Request(
+            "",
+            self.clock(),
+            tuple(wanted),
+            dict(scope or {}),
+            decisions=decisions or Decisions(),
+            expect=expect,
+        )
+        self._check_names(asked)
+        run = self._run(writable=False)
+        outcome = run.show([Task(asked)])[0]
+        return Shown(outcome, tuple(run.excerpts))
 
     def resume(
         self, id: str, decisions: Decisions | None = None, *, expect: int | None = None
@@ -189,7 +226,7 @@ class Engine:
             UsageFault: there is no such request.
         """
         with self.read_ledger() as ledger:
-            return recorded(ledger, ledger.resolve(id))
+            return recorded(ledger, ledger.resolve(id), self.manifest.timezone)
 
     def check(self) -> list[SiteCheck]:
         """Reach every site and say what is true of it and what could be proved there."""
@@ -307,12 +344,3 @@ class Engine:
                 "No site of the manifest maps a 'subject' field, so that nobody can be found "
                 "by --subject. Map one, or name ids or phrases."
             )
-
-
-def recorded(ledger: Ledger, id: str) -> Outcome:
-    """Return where a request stands, as the ledger has it."""
-    view = ledger.request(id)
-    if view is None:
-        raise UsageFault(f"There is no request {id} in this ledger.")
-    asked = Asked(view.id, view.created, view.reason, view.asked_by, view.scope, view.targets)
-    return Outcome(asked, True, Journal(ledger).steps(id))

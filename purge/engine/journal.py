@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, cast
+from typing import Final
 
-from purge.adapter import ControlKind, EvidenceKind, Examined, NotChecked, Residue
+from purge.adapter import ControlKind
+from purge.engine.steps import control_kind, control_name, listing, mapping, record_of, step_of
 from purge.errors import LedgerFault, UsageFault
-from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest, Remains, StepRecord, StepView
-from purge.plan.outcome import Completeness, Evidence, Role, Step, Tally
+from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest
+from purge.plan.outcome import Role, Step
 from purge.plan.reach import Owed
 from purge.plan.request import Decisions, Request, Wanted
-from purge.state import ProblemCode
-from purge.targets import NeedleKind, Target, Trace
+from purge.targets import Target, Trace
 
 PLAN: Final = "plan"
-STRUCTURE: Final = "structure"
 
 
 @dataclass(slots=True)
@@ -103,11 +102,9 @@ class Journal:
             raise LedgerFault(
                 f"The key of request {id} was destroyed: what it looked for can no longer be read."
             )
-        decisions = Decisions.from_json(_mapping(view.options.get("decisions")))
+        decisions = Decisions.from_json(mapping(view.options.get("decisions")))
         for event in self.ledger.events(id, [EventKind.DECISION]):
-            decisions = Decisions.from_json(_mapping(event.body.get("decisions"))).or_else(
-                decisions
-            )
+            decisions = Decisions.from_json(mapping(event.body.get("decisions"))).or_else(decisions)
         expect = view.options.get("expect")
         return Request(
             id,
@@ -145,7 +142,7 @@ class Journal:
         payload: dict[str, JSON] = {
             "records": [_owed_to_json(entry) for entry in kept.owed],
             "controls": {
-                site: {(kind.value if kind else STRUCTURE): seen for kind, seen in kinds.items()}
+                site: {control_name(kind): seen for kind, seen in kinds.items()}
                 for site, kinds in kept.controls.items()
             },
             "removed_at": {site: at.isoformat() for site, at in kept.removed_at.items()},
@@ -158,126 +155,24 @@ class Journal:
         if payload is None:
             return Kept()
         return Kept(
-            owed=[_owed_from_json(_mapping(entry)) for entry in _list(payload.get("records"))],
+            owed=[_owed_from_json(mapping(entry)) for entry in listing(payload.get("records"))],
             controls={
-                site: {
-                    (None if kind == STRUCTURE else NeedleKind(kind)): bool(seen)
-                    for kind, seen in _mapping(kinds).items()
-                }
-                for site, kinds in _mapping(payload.get("controls")).items()
+                site: {control_kind(kind): bool(seen) for kind, seen in mapping(kinds).items()}
+                for site, kinds in mapping(payload.get("controls")).items()
             },
             removed_at={
                 site: datetime.fromisoformat(str(at))
-                for site, at in _mapping(payload.get("removed_at")).items()
+                for site, at in mapping(payload.get("removed_at")).items()
             },
         )
 
     def record(self, id: str, steps: Sequence[Step]) -> None:
         """Record the state of every step, in one transaction."""
-        self.ledger.append([_record_of(step).event(id, step.site) for step in steps])
+        self.ledger.append([record_of(step).event(id, step.site) for step in steps])
 
     def steps(self, id: str) -> tuple[Step, ...]:
         """Return the steps of a request as they stand."""
         return tuple(step_of(view) for view in self.ledger.steps(id))
-
-
-def _record_of(step: Step) -> StepRecord:
-    if step.state is None:
-        raise ValueError("a dry run has no states to record")
-    evidence: dict[str, JSON] = {"tally": _tally_to_json(step.tally)}
-    if step.evidence is not None:
-        proof = step.evidence
-        evidence |= {
-            "kind": proof.kind.value,
-            "files": proof.examined.files,
-            "bytes": proof.examined.bytes,
-            "records": proof.examined.records,
-            "unlinked": proof.examined.unlinked,
-            "note": proof.examined.note,
-            "at": proof.at.isoformat(),
-            "control": {(k.value if k else STRUCTURE): v for k, v in proof.control.items()},
-        }
-    if step.not_checked:
-        evidence["not_checked"] = [
-            {"where": gap.where, "why": gap.why, "problem": gap.problem.value}
-            for gap in step.not_checked
-        ]
-    return StepRecord(
-        adapter=step.adapter,
-        state=step.state,
-        until=step.until,
-        problem=step.problem,
-        found=step.tally.found,
-        removed=step.tally.removed,
-        left=step.tally.left,
-        residue=[Remains(copy.where, copy.why, copy.until) for copy in step.residue],
-        evidence=evidence,
-        completeness=step.completeness.value,
-    )
-
-
-def step_of(view: StepView) -> Step:
-    """Return a step as the ledger holds it."""
-    said = view.evidence
-    evidence = None
-    if "kind" in said:
-        evidence = Evidence(
-            kind=EvidenceKind(str(said["kind"])),
-            examined=Examined(
-                files=_int(said.get("files")),
-                bytes=_int(said.get("bytes")),
-                records=_int(said.get("records")),
-                unlinked=_int(said.get("unlinked")),
-                note=str(said.get("note") or ""),
-            ),
-            at=datetime.fromisoformat(str(said["at"])),
-            control={
-                (None if kind == STRUCTURE else NeedleKind(kind)): bool(seen)
-                for kind, seen in _mapping(said.get("control")).items()
-            },
-        )
-    return Step(
-        site=view.site,
-        adapter=view.adapter,
-        state=view.state,
-        until=view.until,
-        tally=_tally_from_json(_mapping(said.get("tally"))),
-        residue=tuple(Residue(copy.where, copy.why, copy.until) for copy in view.residue),
-        not_checked=tuple(
-            NotChecked(
-                str(_mapping(gap)["where"]),
-                str(_mapping(gap)["why"]),
-                ProblemCode(str(_mapping(gap)["problem"])),
-            )
-            for gap in _list(said.get("not_checked"))
-        ),
-        evidence=evidence,
-        completeness=Completeness(view.completeness or Completeness.INCOMPLETE),
-        problem=view.problem,
-        at=view.at,
-    )
-
-
-def _tally_to_json(tally: Tally) -> dict[str, JSON]:
-    return {
-        "found": tally.found,
-        "to_remove": tally.to_remove,
-        "removed": tally.removed,
-        "left": tally.left,
-        "sources": tally.sources,
-        "flagged": tally.flagged,
-        "copies": tally.copies,
-        "kept": tally.kept,
-        "scope_unknown": tally.scope_unknown,
-        "late": tally.late,
-        "by_how": dict(tally.by_how),
-    }
-
-
-def _tally_from_json(body: Mapping[str, JSON]) -> Tally:
-    numbers = {name: _int(value) for name, value in body.items() if name != "by_how"}
-    how = {name: _int(value) for name, value in _mapping(body.get("by_how")).items()}
-    return Tally(**numbers, by_how=how)
 
 
 def _owed_to_json(entry: Owed) -> dict[str, JSON]:
@@ -299,28 +194,16 @@ def _owed_from_json(body: Mapping[str, JSON]) -> Owed:
         site=str(body["site"]),
         trace=Trace(
             id=str(body["id"]),
-            texts=tuple(map(str, _list(body["texts"]))),
-            metadata=tuple(map(str, _list(body["metadata"]))),
+            texts=tuple(map(str, listing(body["texts"]))),
+            metadata=tuple(map(str, listing(body["metadata"]))),
             vectors=tuple(
-                tuple(float.fromhex(str(value)) for value in _list(vector))
-                for vector in _list(body["vectors"])
+                tuple(float.fromhex(str(value)) for value in listing(vector))
+                for vector in listing(body["vectors"])
             ),
         ),
         role=Role(str(body["role"])),
         how=str(body["how"]),
         parents={
-            site: tuple(map(str, _list(ids))) for site, ids in _mapping(body["parents"]).items()
+            site: tuple(map(str, listing(ids))) for site, ids in mapping(body["parents"]).items()
         },
     )
-
-
-def _mapping(value: object) -> Mapping[str, JSON]:
-    return cast("Mapping[str, JSON]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> Sequence[JSON]:
-    return cast("Sequence[JSON]", value) if isinstance(value, (list, tuple)) else ()
-
-
-def _int(value: object) -> int:
-    return value if isinstance(value, int) else 0

@@ -15,7 +15,7 @@ from purge.adapter import Action, NotChecked, NotRemoved, Removal, Residue
 from purge.engine.crash import crash_point
 from purge.engine.journal import Journal, Kept
 from purge.engine.sites import Removed, ResidueLook, Sites
-from purge.engine.survey import Survey
+from purge.engine.survey import Excerpt, Survey
 from purge.engine.verdicts import Seen, make_step
 from purge.ledger import JSON, EventKind
 from purge.plan.limits import Limits, ambiguity, refusal
@@ -67,11 +67,14 @@ class Run:
         self._journal: Journal | None = None
         self._left_alone: dict[str, list[NotRemoved | NotChecked]] = {}
         self._failures: dict[str, Removed] = {}
+        self.excerpts: list[Excerpt] = []
+        """What the last dry run met, with its words."""
 
     def show(self, tasks: Sequence[Task]) -> list[Outcome]:
         """Find out what would happen. Changes nothing, and writes no ledger."""
         survey = self._survey(tasks)
         self._refuse(tasks, survey)
+        self.excerpts = survey.excerpts()
         looks = self._examine(survey, tasks)
         return self._outcomes(tasks, survey, looks, applied=False)
 

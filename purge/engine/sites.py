@@ -40,7 +40,8 @@ Watcher = Callable[[str, str], None]
 """Told of each thing that begins: the phase and the site."""
 
 
-def _silent(phase: str, site: str) -> None:
+def silent(phase: str, site: str) -> None:
+    """Watch nothing."""
     del phase, site
 
 
@@ -89,7 +90,7 @@ class Sites:
         *,
         writable: bool,
         patience: Patience | None = None,
-        watch: Watcher = _silent,
+        watch: Watcher = silent,
     ) -> None:
         self.manifest = manifest
         self.registry = registry

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from purge.adapter import Match
 from purge.matching import How
@@ -15,6 +15,19 @@ from purge.plan.decide import Decided, decide
 from purge.plan.outcome import Role, Tally
 from purge.plan.reach import Found, Look, Owed, Reach, RecordKey
 from purge.targets import Target, TargetKind, Targets, Trace
+
+EXCERPT = 160
+"""How many characters of a text an excerpt shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A record that a dry run met, with its words. For a terminal, never for a log or a file."""
+
+    site: str
+    where: str
+    role: str
+    texts: tuple[str, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +111,20 @@ class Survey:
         """Whether any site holds, or held, something that the request reaches."""
         return bool(self.decided[number].roles)
 
+    def excerpts(self) -> list[Excerpt]:
+        """What was met, for a person to look at."""
+        return [
+            Excerpt(
+                site=key[0],
+                where=(match := self.reach.records[key].match).where,
+                role=role.value,
+                texts=tuple(_shorten(text) for text in match.trace.texts),
+            )
+            for mine in self.decided.values()
+            for key, role in sorted(mine.roles.items())
+            if self._readable(key)
+        ]
+
     def targets(self, numbers: Sequence[int], earlier: Callable[[int], Iterable[Owed]]) -> Targets:
         """Everything to look for among left-over copies: targets, removed ids, and traces.
 
@@ -140,3 +167,9 @@ class Survey:
         if number in found.owed:
             return found.owed[number].how
         return How.EXACT.value if role is Role.COPY else How.LINEAGE.value
+
+
+def _shorten(text: str) -> str:
+    # Control characters could redraw the terminal that shows them.
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return plain if len(plain) <= EXCERPT else plain[: EXCERPT - 1] + "…"

@@ -70,7 +70,7 @@ class Observed:
 
 def judge(seen: Observed) -> Verdict:
     """Return the strongest state that ``seen`` proves."""
-    if not seen.looked:
+    if not seen.looked and not seen.left:
         problem = seen.failure or Problem(P.UNREACHABLE, "The site could not be looked at.")
         return _as_before(seen, problem, State.ACCEPTED)
     if (readable := _readable(seen)) is not None:
@@ -79,13 +79,19 @@ def judge(seen: Observed) -> Verdict:
         return _as_before(seen, _gaps(seen.unseen), State.ACCEPTED)
     if not seen.found_anywhere:
         return Verdict(State.ACCEPTED, problem=_nothing_found())
+    limit = _allowed_by_residue(seen)
+    if limit.state is State.REMOVED_FROM_READS:
+        return limit
+    if (gap := _unproven(seen)) is not None:
+        return _as_before(seen, gap, State.REMOVED_FROM_READS)
+    return limit
+
+
+def _allowed_by_residue(seen: Observed) -> Verdict:
+    """The most that the copies which were seen allow to be said."""
     undated = [copy for copy in seen.residue if copy.until is None]
     if undated:
         return Verdict(State.REMOVED_FROM_READS, problem=_undated(undated))
-    if (gap := _unproven(seen)) is not None:
-        if seen.residue:
-            return Verdict(State.REMOVED_FROM_READS, problem=gap)
-        return _as_before(seen, gap, State.REMOVED_FROM_READS)
     dates = [copy.until for copy in seen.residue if copy.until is not None]
     if dates:
         return Verdict(State.BACKUP_RETAINED, until=latest(dates))
@@ -93,11 +99,14 @@ def judge(seen: Observed) -> Verdict:
 
 
 def _as_before(seen: Observed, problem: Problem, proved: State) -> Verdict:
-    """Keep what was proved before a look that failed; it neither takes back nor renews it."""
+    """Keep what was proved before a look that failed; it neither takes back nor renews it.
+
+    What the look did see counts all the same.
+    """
     before = seen.previous
-    if before is not None and not at_least(proved, before.state):
-        return Verdict(before.state, before.until, problem)
-    return Verdict(proved, problem=problem)
+    if before is None or at_least(proved, before.state) or seen.residue:
+        return Verdict(proved, problem=problem)
+    return Verdict(before.state, before.until, problem)
 
 
 def _readable(seen: Observed) -> Problem | None:

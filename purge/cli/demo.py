@@ -1,0 +1,131 @@
+"""``purge demo``: build a sandbox of real stores, purge an item from it, show the report."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from purge.cli.common import EPILOG, PHASES, JsonOption, console, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import Console
+
+    from purge.engine.sites import Watcher
+    from purge.plan.outcome import Outcome
+
+REASON = "the lesson was written before its cause was known"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo", epilog=EPILOG)(demo)
+
+
+def demo(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FOLDER]",
+            help="Where to build it: an empty or missing folder. Otherwise a temporary one.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a sandbox of real stores, purge an item from it, and print the report.
+
+    It touches nothing but the sandbox.
+    """
+    from purge.cli.wiring import SANDBOX, registry
+    from purge.engine import Engine
+    from purge.plan.request import Wanted
+    from purge.targets import TargetKind
+
+    out = console(stderr=as_json)
+    place = folder if folder is not None else Path(tempfile.mkdtemp(prefix="purge-demo-"))
+    _heading(out, "1", "An agent's memory, in five places")
+    module: Any = import_module(SANDBOX)
+    with out.status("building the sandbox"):
+        sandbox = module.build(place, lambda line: out.print(f"  {line}", markup=False))
+    _counts(out, "The wrong lesson stands in", module.look(place))
+
+    wanted = [Wanted(TargetKind.PHRASE, sandbox.phrase)]
+    _heading(out, "2", "What would go: a dry run, which is the default")
+    _command(out, f'purge request --phrase "{sandbox.phrase}"')
+    with _progress(out) as watch:
+        shown = Engine.open(sandbox.manifest, registry(), watch=watch).show(wanted).outcome
+    _print(out, shown)
+
+    _heading(out, "3", "Doing it")
+    _command(out, f'purge request --phrase "{sandbox.phrase}" --apply')
+    with _progress(out) as watch:
+        engine = Engine.open(sandbox.manifest, registry(), watch=watch)
+        outcome = engine.request(wanted, reason=REASON, apply=True)
+    _print(out, outcome)
+    after = module.look(place)
+    _counts(out, "Looked for without purge, by plain clients, it stands in", after)
+
+    _heading(out, "4", "It is yours to try")
+    out.print(f"  The sandbox is in {place}", markup=False, soft_wrap=True)
+    out.print(f"  cd {place} && export PATH={_programs()}:$PATH", markup=False, soft_wrap=True)
+    for suggestion in sandbox.suggestions:
+        command = suggestion.command.replace("{request}", outcome.request.id)
+        out.print(f"  [bold]{command}[/bold]", soft_wrap=True)
+        out.print(f"      {suggestion.shows}", style="dim", soft_wrap=True)
+    if as_json:
+        from purge.report.document import report_document
+
+        print_json(
+            {
+                "schema": "purge/demo/1",
+                "folder": str(place),
+                "dry_run": report_document(shown),
+                "report": report_document(outcome),
+            }
+        )
+
+
+def _heading(out: Console, number: str, text: str) -> None:
+    out.print()
+    out.print(f"[bold cyan]{number}[/bold cyan]  [bold]{text}[/bold]")
+
+
+def _command(out: Console, line: str) -> None:
+    out.print(f"  $ {line}", style="dim", markup=False, soft_wrap=True)
+    out.print()
+
+
+def _print(out: Console, outcome: Outcome) -> None:
+    from rich.padding import Padding
+
+    from purge.report.text import report_text
+
+    out.print(Padding(report_text(outcome), (0, 0, 0, 2)))
+
+
+def _counts(out: Console, sentence: str, counts: Mapping[str, int]) -> None:
+    places = [f"{site} {count}" for site, count in counts.items() if count]
+    out.print(f"  {sentence}: {', '.join(places) or 'nothing any more'}", markup=False)
+
+
+def _programs() -> Path:
+    """The folder of the ``purge`` that runs now, for the commands to try."""
+    return Path(sys.executable).parent
+
+
+@contextmanager
+def _progress(out: Console) -> Iterator[Watcher]:
+    with out.status("reading the manifest") as status:
+
+        def watch(phase: str, site: str) -> None:
+            status.update(f"{PHASES.get(phase, phase)} [bold]{site}[/bold]")
+
+        yield watch

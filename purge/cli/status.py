@@ -1,0 +1,121 @@
+"""``purge status``: where everything stands."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from purge.cli.common import (
+    EPILOG,
+    JsonOption,
+    ManifestOption,
+    console,
+    ledger_place,
+    print_json,
+    print_outcome,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from purge.ledger import RequestView
+    from purge.state import State
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("status", epilog=EPILOG)(status)
+
+
+def status(
+    request: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REQUEST]",
+            help="One request, by its id or its first characters; otherwise all open ones.",
+            show_default=False,
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Withdrawn and closed requests too.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="How many to list, newest first.")
+    ] = 20,
+    manifest: ManifestOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say where requests stand, from the ledger alone."""
+    from purge.ledger import Ledger
+
+    place = ledger_place(manifest)
+    if request is None and not place.ledger.exists():
+        _print([], {}, 0, place.timezone, as_json=as_json)
+        return
+    with Ledger.open_read_only(place.ledger) as ledger:
+        if request is not None:
+            from purge.engine.recorded import recorded
+
+            outcome = recorded(ledger, ledger.resolve(request), place.timezone)
+            print_outcome(outcome, as_json=as_json)
+            return
+        views = ledger.requests(open_only=not everything, limit=limit)
+        _print(views, ledger.counts(), limit, place.timezone, as_json=as_json)
+
+
+def _print(
+    views: Sequence[RequestView],
+    counts: Mapping[State, int],
+    limit: int,
+    zone: tzinfo,
+    *,
+    as_json: bool,
+) -> None:
+    if as_json:
+        print_json(
+            {
+                "schema": "purge/status/1",
+                "open": {state.value: count for state, count in counts.items()},
+                "requests": [_request(view, zone) for view in views],
+            }
+        )
+        return
+    if not views:
+        typer.echo("No requests yet." if not counts else "No open requests.")
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("request", "asked", "state", "until", "waits for", "reason"):
+        table.add_column(heading, no_wrap=heading != "reason", overflow="ellipsis")
+    for view in views:
+        table.add_row(
+            view.id,
+            f"{view.created.astimezone(zone):%Y-%m-%d %H:%M}",
+            "withdrawn" if view.withdrawn else view.state.value,
+            f"{view.until.astimezone(zone):%Y-%m-%d}" if view.until else "",
+            ", ".join(code.value for code in view.waits_for),
+            view.reason,
+        )
+    out = console()
+    out.print(table)
+    total = sum(counts.values())
+    if total > len(views) and len(views) == limit:
+        out.print(f"{limit} of {total} open requests; --limit shows more.", style="dim")
+
+
+def _request(view: RequestView, zone: tzinfo) -> dict[str, Any]:
+    return {
+        "id": view.id,
+        "created": view.created.astimezone(zone).isoformat(timespec="seconds"),
+        "reason": view.reason,
+        "asked_by": view.asked_by,
+        "state": view.state.value,
+        "until": view.until.astimezone(zone).isoformat(timespec="seconds") if view.until else None,
+        "waits_for": [code.value for code in view.waits_for],
+        "problems": view.problems,
+        "withdrawn": view.withdrawn is not None,
+        "closed": view.closed is not None,
+    }
