@@ -48,13 +48,17 @@ class Survey:
 
     def by_site(self, number: int) -> Counter[str]:
         """How many records of a request have to go and are still there, by site."""
-        return Counter(
-            site for site, id in self.decided[number].remove if self._readable((site, id))
-        )
+        return self._in_order(key for key in self.decided[number].remove if self._readable(key))
 
     def planned(self, number: int) -> Counter[str]:
         """How many records of a request have to go or are gone already, by site."""
-        return Counter(site for site, _ in self.decided[number].remove)
+        return self._in_order(self.decided[number].remove)
+
+    def _in_order(self, keys: Iterable[RecordKey]) -> Counter[str]:
+        counts = Counter(site for site, _ in keys)
+        return Counter(
+            {site: counts[site] for site in self.reach.graph.sources_first() if counts[site]}
+        )
 
     def to_remove(self, site: str) -> list[tuple[int, Match]]:
         """The readable records of a site that have to go, each once, and a request that says so."""

@@ -81,7 +81,7 @@ def judge(seen: Observed) -> Verdict:
         return Verdict(State.ACCEPTED, problem=_nothing_found())
     limit = _allowed_by_residue(seen)
     if limit.state is State.REMOVED_FROM_READS:
-        return limit
+        return replace(limit, problem=_hindrance(seen) or limit.problem)
     if (gap := _unproven(seen)) is not None:
         return _as_before(seen, gap, State.REMOVED_FROM_READS)
     return limit
@@ -156,14 +156,20 @@ def _left(seen: Observed) -> Problem:
         return Problem(
             P.LIMIT, f"{_records(seen.left)} appeared meanwhile and would pass a safety limit."
         )
+    return _hindrance(seen) or Problem(
+        P.STILL_READABLE, f"{_records(seen.left)} can still be read here."
+    )
+
+
+def _hindrance(seen: Observed) -> Problem | None:
+    """Why removal or clean-up did not do all that it should."""
     if seen.failure is not None:
         return seen.failure
     for left_alone in seen.not_removed:
         if isinstance(left_alone, NotRemoved):
             return Problem(left_alone.problem, left_alone.sentence)
-    if seen.not_removed and isinstance(first := seen.not_removed[0], NotChecked):
-        return Problem(first.problem, f"{first.where}: {first.why}")
-    return Problem(P.STILL_READABLE, f"{_records(seen.left)} can still be read here.")
+    undone = [part for part in seen.not_removed if isinstance(part, NotChecked)]
+    return _gaps(undone) if undone else None
 
 
 def _unproven(seen: Observed) -> Problem | None:
