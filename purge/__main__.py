@@ -1,0 +1,5 @@
+"""``python -m purge``."""
+
+from purge.cli.app import main
+
+main()
