@@ -6,9 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= auto
+PROGRAMS := git
+PYTEST := PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check lint fmt type layers test test-long bench clean
+.PHONY: help dev demo check lint fmt type layers test test-long tools bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,11 +40,14 @@ type: $(STAMP) ## mypy --strict over sources and tests
 layers: $(STAMP) ## import-linter: imports go downward only
 	$(BIN)/lint-imports
 
-test: $(STAMP) ## all but the long tests (under 10 minutes)
-	$(BIN)/pytest -n $(WORKERS) -m "not long"
+test: $(STAMP) tools ## all but the long tests (under 10 minutes)
+	$(PYTEST) -m "not long"
 
-test-long: $(STAMP) ## the long tests only
-	$(BIN)/pytest -n $(WORKERS) -m long
+test-long: $(STAMP) tools ## the long tests only
+	$(PYTEST) -m long
+
+tools: $(STAMP) ## fetch the programs that tests need and the system lacks, into .tools
+	$(BIN)/python tests/setup/tools.py $(PROGRAMS)
 
 bench: $(STAMP) ## benchmarks; prints ratios, asserts nothing
 	$(BIN)/python -m tests.bench

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from contextlib import contextmanager
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,7 +55,9 @@ def demo(
     _heading(out, "1", "An agent's memory, in five places")
     module: Any = import_module(SANDBOX)
     with out.status("building the sandbox"):
-        sandbox = module.build(place, lambda line: out.print(f"  {line}", markup=False))
+        sandbox = module.build(
+            place, lambda line: out.print(f"  {line}", markup=False), datetime.now().date()
+        )
     _counts(out, "The wrong lesson stands in", module.look(place))
 
     wanted = [Wanted(TargetKind.PHRASE, sandbox.phrase)]

@@ -34,9 +34,10 @@ def verify(
     """Check the chain of the ledger, and that what it says of every request follows from it."""
     from purge.ledger import Ledger
 
+    known = None if noted is None else _noted(noted)
     place = ledger_place(manifest)
     with Ledger.open_read_only(place.ledger, place.key_file) as ledger:
-        result = ledger.verify(noted=None if noted is None else _noted(noted))
+        result = ledger.verify(noted=known)
     if as_json:
         print_json(
             {

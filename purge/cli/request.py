@@ -115,8 +115,13 @@ def request(
         raise UsageFault("--show is for looking: in a dry run, on a terminal, without --json.")
     scopes = dict(_pair(text) for text in scope or ())
     decisions = Decisions(sources=sources, copies=copies)
+    phrases, subjects = phrase or [], subject or []
+    # Asked for before anything is drawn on the terminal.
+    given = _typed(sum(text == "-" for text in (*phrases, *subjects)))
+    phrases = [next(given) if text == "-" else text for text in phrases]
+    subjects = [next(given) if text == "-" else text for text in subjects]
     with open_engine(manifest, quiet=as_json) as engine:
-        wanted = _wanted(id or (), phrase or (), subject or (), engine.manifest.sites)
+        wanted = _wanted(id or (), phrases, subjects, engine.manifest.sites)
         if not apply:
             shown = engine.show(wanted, scope=scopes, decisions=decisions, expect=expect)
             outcome = shown.outcome
@@ -153,21 +158,22 @@ def _wanted(
     from purge.plan.request import Wanted
     from purge.targets import TargetKind
 
-    given = _typed(sum(text == "-" for text in (*phrases, *subjects)))
     wanted = []
     for text in ids:
         site, colon, rest = text.partition(":")
         named = bool(colon) and site in sites
         wanted.append(Wanted(TargetKind.ID, rest if named else text, site if named else None))
-    for text in phrases:
-        wanted.append(Wanted(TargetKind.PHRASE, next(given) if text == "-" else text))
-    for text in subjects:
-        wanted.append(Wanted(TargetKind.SUBJECT, next(given) if text == "-" else text))
+    wanted.extend(Wanted(TargetKind.PHRASE, text) for text in phrases)
+    wanted.extend(Wanted(TargetKind.SUBJECT, text) for text in subjects)
     return wanted
 
 
 def _typed(count: int) -> Iterator[str]:
-    """Read as many values as there are ``-``: from standard input, or asked for without echo."""
+    """Read as many values as there are ``-``: from standard input, or asked for without echo.
+
+    Raises:
+        UsageFault: there are not as many.
+    """
     if count == 0:
         return
     if sys.stdin.isatty():

@@ -287,7 +287,7 @@ class Engine:
             if not opened:
                 make = Ledger.open_existing if existing else Ledger.create_or_open
                 ledger = make(self.manifest.ledger, self.manifest.key_file, clock=self.clock)
-                opened.append(Journal(ledger))
+                opened.append(Journal(ledger, self.manifest.timezone))
             return opened[0]
 
         try:

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Final
 
 from purge.adapter import ControlKind
-from purge.engine.steps import control_kind, control_name, listing, mapping, record_of, step_of
+from purge.engine.steps import (
+    control_kind,
+    control_name,
+    in_zone,
+    listing,
+    mapping,
+    record_of,
+    step_of,
+)
 from purge.errors import LedgerFault, UsageFault
 from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest
 from purge.plan.outcome import Role, Step
@@ -42,10 +50,16 @@ class Kept:
 
 
 class Journal:
-    """The ledger, as a run uses it."""
+    """The ledger, as a run uses it.
 
-    def __init__(self, ledger: Ledger) -> None:
+    Args:
+        ledger: open to write.
+        zone: the time zone of the manifest, in which times are told.
+    """
+
+    def __init__(self, ledger: Ledger, zone: tzinfo) -> None:
         self.ledger = ledger
+        self.zone = zone
 
     def find_same(self, request: Request) -> str | None:
         """Return the id of the open request that names the same, if there is one."""
@@ -78,7 +92,7 @@ class Journal:
         )
         return Request(
             view.id,
-            view.created,
+            view.created.astimezone(self.zone),
             request.wanted,
             request.scope,
             request.reason,
@@ -108,7 +122,7 @@ class Journal:
         expect = view.options.get("expect")
         return Request(
             id,
-            view.created,
+            view.created.astimezone(self.zone),
             tuple(Wanted(target.kind, target.value, target.site) for target in targets),
             dict(targets[0].scope),
             view.reason,
@@ -161,7 +175,7 @@ class Journal:
                 for site, kinds in mapping(payload.get("controls")).items()
             },
             removed_at={
-                site: datetime.fromisoformat(str(at))
+                site: datetime.fromisoformat(str(at)).astimezone(self.zone)
                 for site, at in mapping(payload.get("removed_at")).items()
             },
         )
@@ -172,7 +186,7 @@ class Journal:
 
     def steps(self, id: str) -> tuple[Step, ...]:
         """Return the steps of a request as they stand."""
-        return tuple(step_of(view) for view in self.ledger.steps(id))
+        return tuple(in_zone(step_of(view), self.zone) for view in self.ledger.steps(id))
 
 
 def _owed_to_json(entry: Owed) -> dict[str, JSON]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, tzinfo
 from typing import Final, cast
 
 from purge.adapter import ControlKind, EvidenceKind, Examined, NotChecked, Residue
@@ -104,6 +105,24 @@ def step_of(view: StepView) -> Step:
         completeness=Completeness(view.completeness or Completeness.INCOMPLETE),
         problem=view.problem,
         at=view.at,
+    )
+
+
+def in_zone(step: Step, zone: tzinfo) -> Step:
+    """Return a step with its times told in ``zone``."""
+
+    def local(moment: datetime | None) -> datetime | None:
+        return None if moment is None else moment.astimezone(zone)
+
+    evidence = step.evidence
+    if evidence is not None:
+        evidence = replace(evidence, at=evidence.at.astimezone(zone))
+    return replace(
+        step,
+        until=local(step.until),
+        at=local(step.at),
+        evidence=evidence,
+        residue=tuple(replace(copy, until=local(copy.until)) for copy in step.residue),
     )
 
 

@@ -6,6 +6,7 @@ with each run of white space as one space. Folding is idempotent.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -41,8 +42,27 @@ _PLAIN: Final[dict[int, str | None]] = {
 _ASCII_PLAIN: Final = {ord("`"): "'"}
 
 
+_LONG: Final = 1 << 20
+_CUT: Final = re.compile(r" (?=[A-Za-z0-9])")
+"""Where a text may be cut and its parts folded one by one: nothing composes over a space before
+an ASCII letter or digit."""
+
+
 def fold(text: str) -> str:
     """Return ``text`` in the form in which phrases are compared."""
+    if len(text) <= _LONG:
+        return _fold(text)
+    # Piece by piece: a text of 100 MB would be cut into words that take 20 times as much memory.
+    pieces: list[str] = []
+    at = 0
+    while (cut := _CUT.search(text, at + _LONG)) is not None:
+        pieces.append(_fold(text[at : cut.start()]))
+        at = cut.end()
+    pieces.append(_fold(text[at:]))
+    return " ".join(piece for piece in pieces if piece)
+
+
+def _fold(text: str) -> str:
     if text.isascii():
         return " ".join(text.translate(_ASCII_PLAIN).lower().split())
     # Quotes and dashes go first: NFKC turns U+00B4 and U+2033 into sequences with spaces or

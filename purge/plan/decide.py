@@ -52,7 +52,7 @@ def decide(reach: Reach, among: Iterable[int]) -> Mapping[int, Decided]:
 def _take_named(reach: Reach, number: int, mine: Decided) -> None:
     for key, found in reach.records.items():
         earlier = found.owed.get(number)
-        if number in found.named:
+        if number in found.named and found.readable:
             mine.roles[key] = Role.NAMED
             mine.remove.add(key)
         elif earlier is not None:
@@ -73,6 +73,8 @@ def _follow_down(reach: Reach, mine: Decided, gone: set[RecordKey]) -> None:
         for key, found in reach.records.items():
             if key in mine.remove or not starters.intersection(found.parents):
                 continue
+            if not found.readable:
+                continue  # Blanked, by this request or by somebody else: there is nothing to take.
             if _may_go(reach, found, gone | mine.remove):
                 mine.roles[key] = Role.DERIVED
                 mine.remove.add(key)

@@ -159,7 +159,6 @@ class _Search:
         self.waiting: dict[str, list[Target]] = {site: [] for site in self.sites}
         self.purpose: dict[int, str] = {}
         self.asked: set[tuple[str, TargetKind, str | None, str, int | None]] = set()
-        self.copied_from: dict[int, RecordKey] = {}
         self.next_key = 0
 
     def begin(self, owed: Mapping[int, Iterable[Owed]]) -> None:
@@ -277,36 +276,21 @@ class _Search:
         self.waiting[at].append(self._target(kind, value, site, None, purpose))
 
     def _look_for_copies(self, found: Found, number: int) -> None:
-        graph, origin = self.reach.graph, found.site
         scope = self.reach.requests[number].scope
-        linked = graph.ancestors(origin) | graph.descendants(origin)
         for text in found.match.trace.texts:
-            if width(text) < self.min_copy_width:
+            question = ("", TargetKind.COPY, None, text, number)
+            if question in self.asked or width(text) < self.min_copy_width:
                 continue
+            self.asked.add(question)
+            target = self._target(TargetKind.COPY, text, None, number, "copy", scope)
             for site in self.sites:
-                if site == origin:
-                    continue
-                question = (site, TargetKind.COPY, None, text, number)
-                if question in self.asked:
-                    continue
-                self.asked.add(question)
-                target = self._target(TargetKind.COPY, text, None, number, "copy", scope)
-                self.copied_from[target.key] = (origin, found.match.id)
-                if site not in linked or self._may_be_unlinked(site, found):
-                    self.waiting[site].append(target)
-
-    def _may_be_unlinked(self, site: str, found: Found) -> bool:
-        """Whether records of a linked site could lack the link to this one."""
-        if site in self.reach.graph.descendants(found.site):
-            return True
-        return site not in found.match.parents
+                self.waiting[site].append(target)
 
     def _take_copy(self, found: Found, hit: Hit, number: int) -> None:
-        origin_site, _ = self.copied_from[hit.key]
+        """Note a copy, unless the record says what it derives from: then its lineage decides."""
+        if any(found.match.parents.values()):
+            return
         if hit.scope_unknown:
             found.scope_unknown.add(number)
-            return
-        derived = found.site in self.reach.graph.descendants(origin_site)
-        if derived and any(found.match.parents.values()):
-            return  # It says what it derives from, so its lineage decides.
-        found.copied.add(number)
+        else:
+            found.copied.add(number)
