@@ -212,6 +212,10 @@ class Targets:
         """The phrases as they were given, for a look at bytes beside the decoded one."""
         return tuple(t.value for t in self.all if t.kind in (TargetKind.PHRASE, TargetKind.COPY))
 
+    def mentioned_in(self, content: bytes) -> bool:
+        """Whether bytes in which no record lives hold a phrase, in any written form."""
+        return self._phrases.mentions(content)
+
     def traces(self, site: str) -> tuple[Trace, ...]:
         """What is known of the records found at ``site`` that have to go."""
         return self._traces.get(site, ())

@@ -22,6 +22,9 @@ class How(StrEnum):
     FOLDED = "folded"
 
 
+_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+
+
 class PhraseMatcher:
     """Finds which of a set of phrases a text holds.
 
@@ -60,6 +63,24 @@ class PhraseMatcher:
                 exact = contains(reading, self._raw[key])
                 hits[key] = How.EXACT if exact else How.FOLDED
         return hits
+
+    def mentions(self, content: bytes) -> bool:
+        """Whether bytes in which nothing lives hold any of the phrases, in any written form.
+
+        For left-over copies, where it is not known where a text begins: edges of words do not
+        count, marker lines neither, and the bytes are read as UTF-8 and as UTF-16 of both orders.
+        So it may see a phrase where :meth:`search` would not; it is for deciding what is left.
+        """
+        if not self._folded or not content.strip(b"\0"):
+            return False
+        for encoding in _ENCODINGS if b"\0" in content else _ENCODINGS[:1]:
+            for shift in range(2 if encoding != "utf-8" else 1):
+                text = content[shift:].decode(encoding, "replace")
+                for reading in readings(text):
+                    folded = fold(reading)
+                    if any(phrase in folded for phrase in self._folded.values()):
+                        return True
+        return False
 
     def search_all(self, texts: Iterable[tuple[str, Flavor]]) -> dict[int, How]:
         """Return what any of several texts holds; ``exact`` wins over ``folded``."""

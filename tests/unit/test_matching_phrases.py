@@ -135,3 +135,14 @@ def test_an_empty_phrase_is_stopped(phrase: str) -> None:
 def test_many_phrases_at_once() -> None:
     matcher = PhraseMatcher({1: "spare key", 2: "crab pot", 3: "nowhere"})
     assert matcher.search("The crab pot and the SPARE key") == {1: How.FOLDED, 2: How.EXACT}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_left_over_bytes_are_read_in_every_form_and_encoding(name: str, encoding: str) -> None:
+    matcher = PhraseMatcher({1: PHRASE})
+    content = b"\x07\x00\xff" + f"gone{WRITTEN[name]}next".encode(encoding) + b"\0\0"
+    assert matcher.mentions(content)
+    assert not matcher.mentions(content[: len(content) // 2])
+    assert not matcher.mentions(b"\0" * 400)
+    assert not PhraseMatcher({}).mentions(content)
