@@ -278,13 +278,16 @@ class _Search:
     def _look_for_copies(self, found: Found, number: int) -> None:
         scope = self.reach.requests[number].scope
         for text in found.match.trace.texts:
-            question = ("", TargetKind.COPY, None, text, number)
-            if question in self.asked or width(text) < self.min_copy_width:
+            if width(text) < self.min_copy_width:
                 continue
-            self.asked.add(question)
-            target = self._target(TargetKind.COPY, text, None, number, "copy", scope)
             for site in self.sites:
-                self.waiting[site].append(target)
+                question = (site, TargetKind.COPY, None, text, number)
+                # At its own site the id says which record is meant.
+                if site != found.site and question not in self.asked:
+                    self.asked.add(question)
+                    self.waiting[site].append(
+                        self._target(TargetKind.COPY, text, None, number, "copy", scope)
+                    )
 
     def _take_copy(self, found: Found, hit: Hit, number: int) -> None:
         """Note a copy, unless the record says what it derives from: then its lineage decides."""

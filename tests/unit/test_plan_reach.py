@@ -258,7 +258,7 @@ def test_other_records_with_the_same_text_are_copies_unless_they_say_what_they_d
     assert {id for site, id in found.decided[0].roles if site == "logs"} == {"l1", "l2", "l3"}
     assert role(found, "logs", "l3") is Role.COPY
     assert role(found, "memories", "m2") is None
-    assert role(found, "memories", "m3") is Role.COPY
+    assert role(found, "memories", "m3") is None
 
 
 def test_blanked_records_that_no_plan_knows_are_not_counted() -> None:
