@@ -26,6 +26,7 @@ from typing import Final
 
 from purge.errors import LedgerFault
 from purge.ledger import sealing
+from purge.ledger.events import GENESIS
 from purge.ledger.keyfile import make_key_file, read_key_file
 from purge.ledger.migrations import KEYS_STEPS, migrate, refuse_older
 from purge.ledger.storage import KEYS, faults, is_begun, open_to_read, open_to_write, transaction
@@ -119,7 +120,7 @@ class Keyring:
             ).fetchone()
         if row is None:
             raise LedgerFault(f"The ledger's key database {self._path} is empty or damaged.")
-        return bytes(row[0])
+        return sealing.as_bytes(row[0])
 
     def _subkey(self, purpose: str) -> bytes:
         if self._secret is None:
@@ -159,7 +160,9 @@ class Keyring:
                 f"The key of request {request} is missing, though it was not destroyed: the key "
                 "database is older than the ledger."
             )
-        key = sealing.decrypt(self._wrapping, row[0], [self.ledger, "key", key_id, request])
+        key = sealing.decrypt(
+            self._wrapping, sealing.as_bytes(row[0]), [self.ledger, "key", key_id, request]
+        )
         if key is None:
             raise LedgerFault(f"The key of request {request} was altered.")
         return key
@@ -183,18 +186,20 @@ class Keyring:
                 self._connection.execute("DELETE FROM keys WHERE id = ?", (key_id,))
                 if not remember_asked:
                     self._connection.execute("DELETE FROM asked WHERE request = ?", (request,))
-            if row is not None and not self._holds(row[0]):
+            if row is not None and not self._holds(sealing.as_bytes(row[0])):
                 return
             # Either the bytes moved within the file, or it was deleted by a run that was killed
             # before it could look.
             self._connection.execute("VACUUM")
-            if row is not None and self._holds(row[0]):
+            if row is not None and self._holds(sealing.as_bytes(row[0])):
                 raise LedgerFault(
                     f"The key of request {request} was deleted, but its bytes are still in "
                     f"{self._path}; close what holds that file open, then try again."
                 )
 
     def _holds(self, wrapped: bytes) -> bool:
+        if not wrapped:
+            return False
         journal = self._path.with_name(self._path.name + "-journal")
         pieces = (wrapped[:_PROBE], wrapped[-_PROBE:])
         contents = [file.read_bytes() for file in (self._path, journal) if file.exists()]
@@ -217,14 +222,20 @@ class Keyring:
     # The anchor
 
     def anchor(self) -> Anchor:
-        """Return what was noted last, as it stands; :meth:`check` says whether to believe it."""
+        """Return what was noted last, as it stands; :meth:`is_genuine` says whether to believe it.
+
+        Raises:
+            LedgerFault: there is no note.
+        """
         with faults(KEYS, self._path):
             row = self._connection.execute("SELECT events, head, mac FROM anchor").fetchone()
-        return Anchor(0, "", "") if row is None else Anchor(*row)
+        if row is None or list(map(type, row)) != [int, str, str]:
+            raise altered_anchor()
+        return Anchor(*row)
 
     def is_genuine(self, anchor: Anchor) -> bool:
         """Whether ``anchor`` was noted with the key file; ``True`` too when opened without."""
-        if self._secret is None or anchor.events == 0:
+        if self._secret is None:
             return True
         return sealing.same(anchor.mac, self._mac(anchor.events, anchor.head))
 
@@ -232,14 +243,12 @@ class Keyring:
         """Note how many events there are, and the hash of the last; never back to fewer."""
         with faults(KEYS, self._path), transaction(self._connection):
             self._connection.execute(
-                "INSERT INTO anchor VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
-                " events = excluded.events, head = excluded.head, mac = excluded.mac"
-                " WHERE excluded.events > anchor.events",
+                "UPDATE anchor SET events = ?1, head = ?2, mac = ?3 WHERE ?1 > events",
                 (events, head, self._mac(events, head)),
             )
 
     def _mac(self, events: int, head: str) -> str:
-        return sealing.keyed_digest(self._subkey("anchor"), [self.ledger, str(events), head])
+        return _mac(self._subkey("anchor"), self.ledger, events, head)
 
 
 def _begin(connection: sqlite3.Connection, key: bytes) -> None:
@@ -247,12 +256,23 @@ def _begin(connection: sqlite3.Connection, key: bytes) -> None:
     with transaction(connection):
         if connection.execute("SELECT 1 FROM about").fetchone() is not None:
             return
-        ledger = sealing.new_key()[:16].hex()
-        secret = sealing.encrypt(sealing.subkey(key, "wrap"), sealing.new_key(), [ledger, "secret"])
+        ledger, secret = sealing.new_key()[:16].hex(), sealing.new_key()
+        wrapped = sealing.encrypt(sealing.subkey(key, "wrap"), secret, [ledger, "secret"])
         connection.executemany(
             "INSERT INTO about VALUES (?, ?)",
-            [("ledger", ledger.encode("ascii")), ("secret", secret)],
+            [("ledger", ledger.encode("ascii")), ("secret", wrapped)],
         )
+        mac = _mac(sealing.subkey(secret, "anchor"), ledger, 0, GENESIS)
+        connection.execute("INSERT INTO anchor VALUES (1, 0, ?, ?)", (GENESIS, mac))
+
+
+def _mac(key: bytes, ledger: str, events: int, head: str) -> str:
+    return sealing.keyed_digest(key, [ledger, str(events), head])
+
+
+def altered_anchor() -> LedgerFault:
+    """Return the fault of an anchor that was not made with the key file."""
+    return LedgerFault("The note of the ledger's end was altered.")
 
 
 def _missing(path: Path) -> LedgerFault:

@@ -30,6 +30,7 @@ from purge.ledger.storage import (
     identity,
     is_begun,
     ledger_files,
+    snapshot,
     transaction,
 )
 from purge.ledger.verify import Around, all_folds, verify
@@ -292,9 +293,10 @@ class Ledger(LedgerReader):
             row = connection.execute(
                 "SELECT content FROM sealed WHERE request = ? AND name = ?", (request, name)
             ).fetchone()
-            if row is None or sealing.digest_of(row[0]) != sealed.digest:
+            content = b"" if row is None else sealing.as_bytes(row[0])
+            if sealing.digest_of(content) != sealed.digest:
                 raise LedgerFault(f"What is sealed of request {request} was altered.")
-            return sealed.version, bytes(row[0])
+            return sealed.version, content
 
         found = self._read(look)
         if found is None:
@@ -375,12 +377,8 @@ class Ledger(LedgerReader):
         with faults(LEDGER, self._path):
             if self._reader is not None:
                 return self._reader.read(look)
-            connection = self._connection
-            connection.execute("BEGIN")
-            try:
-                return look(connection)
-            finally:
-                connection.execute("ROLLBACK")
+            with snapshot(self._connection):
+                return look(self._connection)
 
     @contextmanager
     def _write(self, now: datetime) -> Iterator[Writer]:

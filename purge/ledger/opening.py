@@ -8,7 +8,7 @@ from pathlib import Path
 
 from purge.errors import LedgerFault
 from purge.ledger.events import JSON, Event, EventKind, timestamp
-from purge.ledger.keyring import Keyring
+from purge.ledger.keyring import Keyring, altered_anchor
 from purge.ledger.migrations import LEDGER_STEPS, migrate
 from purge.ledger.storage import LEDGER, faults, is_begun, ledger_files, open_to_write, transaction
 from purge.ledger.verify import missing_end
@@ -68,6 +68,9 @@ def _begin(connection: sqlite3.Connection, keyring: Keyring, now: datetime) -> N
         if writer.seq == 0:
             body: dict[str, JSON] = {"ledger": keyring.ledger}
             writer.add(Event(EventKind.LEDGER_CREATED, body=body))
+    # Nothing follows the first event before it is noted.
+    if writer.seq > 1 and not keyring.anchor().events:
+        raise altered_anchor()
     keyring.note(writer.seq, writer.head)
 
 
@@ -75,7 +78,7 @@ def _check(connection: sqlite3.Connection, keyring: Keyring) -> None:
     """See that the events are those of these keys, and that none was taken off their end."""
     anchor = keyring.anchor()
     if not keyring.is_genuine(anchor):
-        raise LedgerFault("The note of the ledger's end was altered.")
+        raise altered_anchor()
     first = connection.execute("SELECT body FROM events WHERE seq = 1").fetchone()
     if first is not None and f'"{keyring.ledger}"' not in first[0]:
         raise LedgerFault("The ledger and its key database do not belong together.")

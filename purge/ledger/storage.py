@@ -279,6 +279,17 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let everything that is read in the block be of one state of the database."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 class QuietReader:
     """Reads a database in WAL mode without making or touching a file.
 
@@ -301,11 +312,8 @@ class QuietReader:
         for attempt in range(_ATTEMPTS):
             connection, seen = self._open()
             try:
-                connection.execute("BEGIN")
-                try:
+                with snapshot(connection):
                     found = look(connection)
-                finally:
-                    connection.execute("ROLLBACK")
             except (sqlite3.Error, UnicodeDecodeError, LedgerFault):
                 # Half a write can look like damage. It is damage if the file stood still.
                 if seen == self._state() or attempt == _ATTEMPTS - 1:

@@ -15,7 +15,7 @@ from purge.errors import LedgerFault
 from purge.ledger import projection, sealing
 from purge.ledger.events import GENESIS, EventKind, StoredEvent, digest_of_event
 from purge.ledger.fold import Folded, apply, check_place
-from purge.ledger.keyring import Keyring
+from purge.ledger.keyring import Keyring, altered_anchor
 from purge.ledger.storage import error_code
 from purge.ledger.views import KeyState, RequestView, Verification
 
@@ -160,8 +160,8 @@ def _heads(around: Around) -> dict[int, str]:
 
 
 def _check_end(events: int, around: Around) -> None:
-    if not around.anchor_is_genuine:
-        raise LedgerFault("The note of the ledger's end was altered.")
+    if not around.anchor_is_genuine or (around.anchor.events == 0 and events > 1):
+        raise altered_anchor()
     wanted = max(around.anchor.events, around.noted[0] if around.noted else 0)
     if events < wanted:
         raise missing_end(events, wanted)
@@ -189,7 +189,7 @@ def _check_sealed(connection: sqlite3.Connection, folded: Folded) -> None:
     rows = connection.execute(
         "SELECT name, content FROM sealed WHERE request = ?", (folded.request.id,)
     )
-    kept = {name: sealing.digest_of(content) for name, content in rows}
+    kept = {name: sealing.digest_of(sealing.as_bytes(content)) for name, content in rows}
     held = folded.request.key is KeyState.HELD
     said = {name: sealed.digest for name, sealed in folded.sealed.items()} if held else {}
     if kept != said:

@@ -39,6 +39,8 @@ class Writer:
         """The number of the last event."""
         self.head: str = GENESIS if row is None else row[1]
         """The hash of the last event."""
+        if not isinstance(self.head, str):
+            raise LedgerFault(f"Event {self.seq} was altered: it is no event.")
 
     def add(self, event: Event) -> None:
         """Add an event.

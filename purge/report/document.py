@@ -65,7 +65,9 @@ def _step(step: Step, *, applied: bool) -> dict[str, Any]:
     said["late"] = tally.late
     said["how"] = dict(tally.by_how)
     said["residue"] = [
-        {"where": copy.where, "why": copy.why, "until": _iso(copy.until)} for copy in step.residue
+        {"where": copy.where, "why": copy.why, "until": _iso(copy.until)}
+        | ({} if applied else {"cleaned_by_apply": copy.fixable})
+        for copy in step.residue
     ]
     said["not_checked"] = [{"where": gap.where, "why": gap.why} for gap in step.not_checked]
     said["evidence"] = _evidence(step.evidence)

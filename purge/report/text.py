@@ -30,6 +30,12 @@ def report_text(outcome: Outcome) -> RenderableType:
         heading = "Still owed" if outcome.applied else "Before you apply it"
         parts.append(Text(f"\n{heading}", style="bold"))
         parts.extend(Padding(line, (0, 0, 0, 2)) for line in owed)
+    cleaned = [] if outcome.applied else list(_to_be_cleaned(outcome))
+    if cleaned:
+        parts.append(
+            Text("\nLeft over in the stores already; to be cleaned up with it", style="dim")
+        )
+        parts.extend(Padding(line, (0, 0, 0, 2)) for line in cleaned)
     if outcome.refusal:
         parts.append(Text(f"\nRefused. {outcome.refusal} Nothing was deleted.", style="red"))
     parts.append(_closing(outcome))
@@ -121,6 +127,8 @@ def _owed(outcome: Outcome) -> Iterator[Text]:
             line.append(problem.sentence, style="default")
             yield line
         for copy in step.residue:
+            if copy.fixable and not outcome.applied:
+                continue
             if problem is not None and problem.sentence.startswith(f"{copy.where}: "):
                 continue
             until = f", until {copy.until:%Y-%m-%d}" if copy.until else ""
@@ -128,6 +136,14 @@ def _owed(outcome: Outcome) -> Iterator[Text]:
         for gap in step.not_checked:
             if problem is None or not problem.sentence.startswith(f"{gap.where}: "):
                 yield Text(f"{step.site}: not checked: {gap.where}: {gap.why}", style="dim")
+
+
+def _to_be_cleaned(outcome: Outcome) -> Iterator[Text]:
+    """What a dry run sees of earlier deletions that never became physical."""
+    for step in outcome.steps:
+        for copy in step.residue:
+            if copy.fixable:
+                yield Text(f"{step.site}: {copy.where}: {copy.why}", style="dim")
 
 
 def _closing(outcome: Outcome) -> Text:

@@ -192,6 +192,7 @@ def kinds(text: str) -> list[tuple[Kind, int]]:
         ("<!--\nRETRACTS: x\n-->\n", [(Kind.COMMENT, 3)]),
         (" RETRACTS: x\n", [(Kind.PARAGRAPH, 1)]),
         ("a\n<!-- derived_from: m -->\nb\n", [(Kind.PARAGRAPH, 3)]),
+        ("<!-- a: 1 -->\n<!-- b: 2 -->\nc\n", [(Kind.PARAGRAPH, 3)]),
         (
             "a\n<!-- only words -->\nb\n",
             [(Kind.PARAGRAPH, 1), (Kind.COMMENT, 1), (Kind.PARAGRAPH, 1)],

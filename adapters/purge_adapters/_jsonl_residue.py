@@ -1,0 +1,235 @@
+"""Looking at logs and around them for what outlives removal. Only reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from purge.adapter import (
+    Action,
+    Control,
+    Examined,
+    NotChecked,
+    Observation,
+    ProblemCode,
+    Residue,
+    Site,
+)
+from purge.targets import NeedleKind, TargetKind, Targets, Trace
+from purge_adapters._bytes import written_forms
+from purge_adapters._files import OWN_PREFIX, folders, relative
+from purge_adapters._json_fields import Fields
+from purge_adapters._jsonl_lines import is_wide, lines_of
+from purge_adapters._jsonl_match import Look, Matcher, damaged, is_certain, read_log
+from purge_adapters._jsonl_record import Entry, entries_of, is_content_name
+from purge_adapters._shadows import Shadow, look_through, shadows
+
+__all__ = ["examine", "shared_files"]
+
+_KINDS: Final = (NeedleKind.ID, NeedleKind.TEXT, NeedleKind.METADATA)
+_SNIFFED: Final = 8000
+"""As git does, content with a zero byte this near its beginning is taken to be no text."""
+_NEIGHBOURS: Final = 8
+"""On how many live records of each file the look is tried."""
+
+
+def examine(
+    site: Site,
+    files: Sequence[Path],
+    patterns: Sequence[str],
+    suffixes: Sequence[str],
+    fields: Fields,
+    targets: Targets,
+) -> Iterator[Observation]:
+    """Yield what ``residue`` of the adapter yields for some files."""
+    examination = _Examination(site, fields, targets)
+    for path in files:
+        yield from examination.look_at(path)
+    yield from examination.controls()
+    yield from shared_files(files, site)
+    around = shadows(files, site, folders=folders(site, patterns), suffixes=suffixes)
+    yield from look_through(around, lambda shadow: examination.holds(shadow, files))
+
+
+@dataclass(slots=True)
+class _Tried:
+    """How often the look was tried on a kind of needle, and whether it saw every time."""
+
+    targets: list[bool] = field(default_factory=list)
+    neighbours: list[bool] = field(default_factory=list)
+
+
+class _Examination:
+    """One look at the bytes of a site's files and of their shadows."""
+
+    def __init__(self, site: Site, fields: Fields, targets: Targets) -> None:
+        self.site = site
+        self.fields = fields
+        self.matcher = Matcher(site.name, targets)
+        self.traces = targets.traces(site.name)
+        self.needles = _needles(self.traces)
+        self.phrases = tuple(
+            form
+            for target in targets
+            if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope
+            for form in written_forms(target.value)
+        )
+        self.tried = {kind: _Tried() for kind in _KINDS}
+        self.whole = True
+        """Every byte of every file belongs to a line that was read."""
+
+    def look_at(self, path: Path) -> Iterator[Observation]:
+        """Look at one file of the site."""
+        look = Look.at(path, self.site)
+        neighbours = 0
+        for line, entry in read_log(look, self.fields):
+            hits = self.matcher.hits(entry)
+            if entry.is_damaged:
+                look.gaps.append(damaged(look, line))
+            if not hits:
+                if neighbours < _NEIGHBOURS and self._try(entry, on_target=False):
+                    neighbours += 1
+            elif self._is_blanked(entry):
+                if self._still_says(entry):
+                    yield Residue(
+                        f"{look.where}, line {line.number}",
+                        "the blanked record says the same in a field that was not emptied",
+                        problem=ProblemCode.UNSUPPORTED,
+                    )
+            elif is_certain(hits):
+                self._try(entry, on_target=True)
+        self.whole = self.whole and not look.gaps
+        yield from dict.fromkeys(look.gaps)
+        yield Examined(1, look.size, look.records)
+
+    def controls(self) -> Iterator[Control]:
+        """Yield whether the look could see what it is for."""
+        for kind, tried in self.tried.items():
+            if tried.targets:
+                yield Control(kind, all(tried.targets), on_target=True)
+            elif tried.neighbours:
+                yield Control(kind, all(tried.neighbours), on_target=False)
+        yield Control(None, self.whole, on_target=False)
+
+    def holds(self, shadow: Shadow, files: Sequence[Path]) -> bool:
+        """Whether a shadow holds something that is looked for, as a record or as bytes."""
+        suspected: set[bytes] = set()
+        blocks = shadow.blocks()
+        head = next(blocks, b"")
+        blocks = chain((head,), blocks)
+        if shadow.group and b"\0" in head[:_SNIFFED] and not is_wide(head):
+            # Pictures and programs in a history: as bytes only. Taking them for text in every
+            # possible encoding would take minutes.
+            data = b"".join(blocks)
+            if any(phrase in data for phrase in self.phrases):
+                return True
+            suspected.update(needle for needle in self.needles if needle in data)
+            blocks = iter(())
+        for line in lines_of(blocks):
+            for entry in entries_of(line.data, self.fields):
+                hits = self.matcher.hits(entry)
+                if is_certain(hits) and not self._is_blanked(entry):
+                    return True
+                if not self._is_record(entry):
+                    suspected.update(needle for needle in self.needles if needle in entry.data)
+        return bool(suspected) and not self._live(suspected, files) >= suspected
+
+    def _is_record(self, entry: Entry) -> bool:
+        """Whether it is one record of this site for certain, and not another form of some."""
+        if not entry.parsed or not isinstance(entry.value, dict):
+            return False
+        return self.fields.id is None or bool(entry.ids)
+
+    def _live(self, needles: set[bytes], files: Sequence[Path]) -> set[bytes]:
+        """Return which needles stand in live records that may stay: these prove nothing."""
+        found: set[bytes] = set()
+        for path in files:
+            for line, entry in read_log(Look.at(path, self.site), self.fields):
+                if not is_certain(self.matcher.hits(entry)):
+                    found.update(needle for needle in needles - found if needle in line.data)
+        return found
+
+    def _try(self, entry: Entry, *, on_target: bool) -> bool:
+        """See whether the look finds the needles of a live record in its bytes."""
+        trace = entry.trace(path for path, _ in self.matcher.matched(entry))
+        seen = False
+        for kind in _KINDS:
+            needles = () if kind is NeedleKind.ID and not entry.ids else trace.needles(kind)
+            for needle in needles:
+                seen = True
+                tried = self.tried[kind]
+                results = tried.targets if on_target else tried.neighbours
+                results.append(_stands_in(needle, entry))
+        return seen
+
+    def _is_blanked(self, entry: Entry) -> bool:
+        return self.site.action is Action.BLANK and entry.parsed and entry.is_blanked
+
+    def _still_says(self, entry: Entry) -> bool:
+        """Whether a blanked record holds a text that was known of it before."""
+        texts = {
+            needle
+            for trace in self.traces
+            if trace.id == entry.name
+            for needle in trace.needles(NeedleKind.TEXT)
+        }
+        return any(_stands_in(needle, entry) for needle in texts)
+
+
+def _needles(traces: Sequence[Trace]) -> tuple[bytes, ...]:
+    """Return the bytes in which the records that have to go may stand anywhere."""
+    found: dict[bytes, None] = {}
+    for trace in traces:
+        texts = trace.needles(NeedleKind.TEXT)
+        ids = () if is_content_name(trace.id) else trace.needles(NeedleKind.ID)
+        for needle in (*ids, *texts):
+            found.update(dict.fromkeys(written_forms(needle)))
+    return tuple(found)
+
+
+def _stands_in(needle: str, entry: Entry) -> bool:
+    """Whether a needle is seen in the bytes of a record, or in what they decode to."""
+    if any(form in entry.data for form in written_forms(needle)):
+        return True
+    return any(needle in text for _, text, _ in entry.strings()) or any(
+        needle in text for text in entry.lines()
+    )
+
+
+def shared_files(files: Sequence[Path], site: Site) -> Iterator[NotChecked]:
+    """Yield the files that have further names (hard links) which the site does not cover.
+
+    Such a file must not be rewritten: its other names would keep the old content, and no later
+    look could tell.
+    """
+    names: dict[tuple[int, int], list[tuple[Path, int]]] = {}
+    own: set[Path] = set()
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        if status.st_nlink > 1:
+            key = (status.st_dev, status.st_ino)
+            names.setdefault(key, []).append((path, status.st_nlink))
+            own.update(path.parent.glob(f"{OWN_PREFIX}*"))
+    # A replacement that was interrupted leaves a second name too; it is removed by the next one.
+    inodes: Counter[tuple[int, int]] = Counter()
+    for path in own:
+        with suppress(FileNotFoundError):
+            inodes[path.lstat().st_dev, path.lstat().st_ino] += 1
+    for key, same in names.items():
+        for path, count in same:
+            more = count - len(same) - inodes[key]
+            if more > 0:
+                yield NotChecked(
+                    relative(path, site),
+                    f"it has {more} more names (hard links) that the site does not cover; what "
+                    "they keep was not looked at",
+                    ProblemCode.UNSUPPORTED,
+                )

@@ -1,0 +1,163 @@
+"""Looking for what outlives the records of notes: the shadows of their files.
+
+Every byte of a live note belongs to a record or to the structure around it, so what is left in
+live notes is what ``find`` yields. Copies lie beside: backups, swap files, trash, git histories,
+files without a name that a process holds open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from purge.adapter import Control, Match, Readability
+from purge.matching import Flavor, fold, readings, without_markers
+from purge.targets import (
+    NEEDLE_BYTES,
+    Hit,
+    NeedleKind,
+    Record,
+    TargetKind,
+    Targets,
+    Text,
+    Trace,
+    windows,
+)
+from purge_adapters._markdown_records import FieldMap, Grain, Note, read_note
+from purge_adapters._markdown_text import plain_ends, read_lines, visible
+from purge_adapters._markdown_units import Unit, trace_of, units_of
+
+
+def match_unit(site: str, targets: Targets, unit: Unit) -> tuple[Hit, ...]:
+    """Return every way in which a record is named, by any of its names."""
+    hits = list(targets.match(site, unit.record()))
+    known = {hit.key for hit in hits}
+    for alias in unit.aliases:
+        if alias == unit.id:
+            continue
+        record = Record(alias, (), (), unit.said.scope)
+        for hit in targets.match(site, record):
+            if hit.key not in known:
+                known.add(hit.key)
+                hits.append(hit)
+    return tuple(hits)
+
+
+def needles_of(trace: Trace) -> frozenset[str]:
+    """Return the folded pieces of what a record says that are long enough to tell it."""
+    pieces = (fold(piece) for text in trace.texts for piece in windows(" ".join(text.split())))
+    return frozenset(
+        piece for piece in pieces if len(piece.encode("utf-8", "surrogatepass")) >= NEEDLE_BYTES
+    )
+
+
+def folded_readings(text: str) -> tuple[str, ...]:
+    """Return a text without its marker lines as it is compared, in every reading of it."""
+    return tuple(
+        dict.fromkeys(fold(reading) for reading in readings(without_markers(text), Flavor.MARKDOWN))
+    )
+
+
+def seen(needles: Iterable[str], folded: Sequence[str]) -> set[str]:
+    """Return which needles stand in a text."""
+    return {needle for needle in needles if any(needle in text for text in folded)}
+
+
+@dataclass(slots=True)
+class Look:
+    """What is looked for in the shadows of one site, and whether the look can see.
+
+    Feed it every live note with :meth:`take` first; then :meth:`controls` and :meth:`holds`.
+    """
+
+    site: str
+    targets: Targets
+    grain: Grain
+    fields: FieldMap
+    needles: set[str] = field(default_factory=set)
+    """Pieces of the records that go, as long as they stand in no record that stays."""
+    _neighbour: bool | None = None
+    _targets_seen: list[bool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for trace in self.targets.traces(self.site):
+            self.needles |= needles_of(trace)
+
+    def begin(self, matches: Iterable[Match]) -> None:
+        """Take what the records say that are still readable."""
+        for match in matches:
+            if match.readability is Readability.READABLE:
+                self.needles |= needles_of(match.trace)
+
+    def take(self, note: Note, units: Sequence[Unit], going: frozenset[str]) -> None:
+        """Take one live note.
+
+        Args:
+            note: the note.
+            units: its records.
+            going: the ids of the readable records that have to go.
+        """
+        whole = folded_readings(plain_ends("".join(note.lines.lines)))
+        gone: set[int] = set()
+        for unit in units:
+            if unit.id in going:
+                gone.update(at for a, b in unit.spans for at in range(a, b))
+                if mine := self._needles_of(note, unit):
+                    self._targets_seen.append(bool(seen(mine, whole)))
+        for unit in units if self._neighbour is None else ():
+            if all(at in gone for a, b in unit.spans for at in range(a, b)):
+                continue
+            if mine := self._needles_of(note, unit):
+                self._neighbour = bool(seen(mine, whole))
+                break
+        if self.needles:
+            rest = [line for at, line in enumerate(note.lines.lines) if at not in gone]
+            self.needles -= seen(self.needles, folded_readings(plain_ends("".join(rest))))
+
+    def _needles_of(self, note: Note, unit: Unit) -> frozenset[str]:
+        return needles_of(trace_of(note, unit, self.fields.reader))
+
+    def controls(self) -> Iterator[Control]:
+        """Yield whether the look could have found something."""
+        if self._targets_seen:
+            yield Control(NeedleKind.TEXT, all(self._targets_seen), True)
+        elif self._neighbour is not None:
+            yield Control(NeedleKind.TEXT, self._neighbour, False)
+        else:
+            # Nothing is there that could be seen: every byte of every file was accounted for.
+            yield Control(None, True, False)
+
+    def holds(self, data: bytes) -> bool:
+        """Whether a copy of a file holds something that is looked for."""
+        lines = read_lines(data)
+        text = plain_ends("".join(lines.lines)).replace("\0", "\n")
+        if self.needles and seen(self.needles, folded_readings(text)):
+            return True
+        said = [Text("", reading, Flavor.MARKDOWN) for reading in (text, visible(text))]
+        whole = self.targets.match(self.site, Record("\0", said))
+        if not whole and not self._may_name(text):
+            return False
+        note = read_note("\0", data)
+        units = units_of(note, self.grain, self.fields)
+        for unit in units:
+            hits = match_unit(self.site, self.targets, unit)
+            if hits and not (unit.blanked and all(_by_name(self.targets, hit) for hit in hits)):
+                return True
+        # A swap file is no text with lines; what it says as a whole decides.
+        return bool(whole) and "\0" in "".join(lines.lines)
+
+    def _may_name(self, text: str) -> bool:
+        """Whether a text may hold a field that names one of its records."""
+        sources = {
+            target.site or "" for target in self.targets if target.kind is TargetKind.LINEAGE
+        }
+        named = (
+            *self.targets.ids(self.site),
+            *self.targets.subjects(),
+            *(id for source in sources for id in self.targets.lineage(source)),
+        )
+        return any(name in text or not name.isprintable() or '"' in name for name in named)
+
+
+def _by_name(targets: Targets, hit: Hit) -> bool:
+    return targets[hit.key].kind not in (TargetKind.PHRASE, TargetKind.COPY)
