@@ -138,6 +138,8 @@ class Match:
         where: a place for people (a relative path, a table), without text or personal ids.
         handle: what ``remove`` of the same adapter needs to take exactly this record; made of
             JSON values, so that a plan can be kept.
+        part: where one site may hold several records of the same id, what tells them apart (a
+            collection); each part is a record of its own. Without personal ids.
         parents: source site to the ids that the record says it derives from.
         trace: what it looks like in bytes.
         carries_marker: the record carries a marker line.
@@ -153,6 +155,7 @@ class Match:
     readability: Readability = Readability.READABLE
     carries_marker: bool = False
     created: datetime | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,7 @@ def _owed_to_json(entry: Owed) -> dict[str, JSON]:
     trace = entry.trace
     return {
         "site": entry.site,
+        "part": entry.part,
         "id": trace.id,
         "texts": list(trace.texts),
         "metadata": list(trace.metadata),
@@ -206,6 +207,7 @@ def _owed_to_json(entry: Owed) -> dict[str, JSON]:
 def _owed_from_json(body: Mapping[str, JSON]) -> Owed:
     return Owed(
         site=str(body["site"]),
+        part=str(body.get("part", "")),
         trace=Trace(
             id=str(body["id"]),
             texts=tuple(map(str, listing(body["texts"]))),

@@ -215,9 +215,9 @@ class Run:
         """Put what turned up meanwhile into the plan; whether there is anything to remove."""
         journal, more = self._need_journal(), False
         for number, task in enumerate(tasks):
-            known = {(entry.site, entry.trace.id) for entry in task.kept.owed}
+            known = {entry.key for entry in task.kept.owed}
             owed = survey.owed(number)
-            late = [entry for entry in owed if (entry.site, entry.trace.id) not in known]
+            late = [entry for entry in owed if entry.key not in known]
             allowed = max(self.limits.max_records, task.request.expect or 0)
             if late and len(owed) > allowed:
                 task.limited = True
@@ -329,8 +329,8 @@ class Run:
 
 
 def _extend(kept: Kept, entries: Sequence[Owed]) -> None:
-    known = {(entry.site, entry.trace.id) for entry in kept.owed}
-    kept.owed.extend(entry for entry in entries if (entry.site, entry.trace.id) not in known)
+    known = {entry.key for entry in kept.owed}
+    kept.owed.extend(entry for entry in entries if entry.key not in known)
 
 
 def _ids(tasks: Sequence[Task], survey: Survey, name: str) -> list[str]:

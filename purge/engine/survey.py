@@ -55,7 +55,7 @@ class Survey:
         return self._in_order(self.decided[number].remove)
 
     def _in_order(self, keys: Iterable[RecordKey]) -> Counter[str]:
-        counts = Counter(site for site, _ in keys)
+        counts = Counter(key.site for key in keys)
         return Counter(
             {site: counts[site] for site in self.reach.graph.sources_first() if counts[site]}
         )
@@ -65,7 +65,7 @@ class Survey:
         taken: dict[RecordKey, tuple[int, Match]] = {}
         for number, mine in self.decided.items():
             for key in mine.remove:
-                if key[0] == site and key not in taken and self._readable(key):
+                if key.site == site and key not in taken and self._readable(key):
                     taken[key] = (number, self.reach.records[key].match)
         return [taken[key] for key in sorted(taken)]
 
@@ -74,11 +74,12 @@ class Survey:
         mine = self.decided[number]
         return [
             Owed(
-                site=key[0],
+                site=key.site,
                 trace=(found := self.reach.records[key]).match.trace,
                 role=mine.roles[key],
                 how=self._how(number, found, mine.roles[key]),
                 parents={site: tuple(ids) for site, ids in found.match.parents.items()},
+                part=key.part,
             )
             for key in sorted(mine.remove)
         ]
@@ -86,7 +87,7 @@ class Survey:
     def tally(self, number: int, site: str, late: int = 0) -> Tally:
         """Count the records of a request at a site by what is to become of them."""
         mine = self.decided[number]
-        roles = {key: role for key, role in mine.roles.items() if key[0] == site}
+        roles = {key: role for key, role in mine.roles.items() if key.site == site}
         going = {key for key in roles if key in mine.remove}
         still = {key for key in going if self._readable(key)}
         shown = {key for key in roles if key not in mine.remove and self._readable(key)}
@@ -119,7 +120,7 @@ class Survey:
         """What was met, for a person to look at."""
         return [
             Excerpt(
-                site=key[0],
+                site=key.site,
                 where=(match := self.reach.records[key].match).where,
                 role=role.value,
                 texts=tuple(_shorten(text) for text in match.trace.texts),
@@ -141,13 +142,14 @@ class Survey:
         traces: dict[RecordKey, Trace] = {}
         for number in numbers:
             for entry in (*earlier(number), *self.owed(number)):
-                traces.setdefault((entry.site, entry.trace.id), entry.trace)
-        key = max((target.key for target in self.reach.direct), default=0)
+                traces.setdefault(entry.key, entry.trace)
+        next_key = max((target.key for target in self.reach.direct), default=0) + 1
+        names = dict.fromkeys(key.name for key in traces)
+        for at, (site, id) in enumerate(names, next_key):
+            direct.append(Target(at, TargetKind.ID, id, site))
         by_site: dict[str, list[Trace]] = {}
-        for (site, id), trace in traces.items():
-            key += 1
-            direct.append(Target(key, TargetKind.ID, id, site))
-            by_site.setdefault(site, []).append(trace)
+        for key, trace in traces.items():
+            by_site.setdefault(key.site, []).append(trace)
         return Targets(direct, by_site)
 
     def _readable(self, key: RecordKey) -> bool:
@@ -158,7 +160,7 @@ class Survey:
         return sum(
             1
             for key, found in self.reach.records.items()
-            if key[0] == site
+            if key.site == site
             and number in found.scope_unknown
             and key not in roles
             and self._readable(key)

@@ -66,7 +66,7 @@ def _follow_down(reach: Reach, mine: Decided, gone: set[RecordKey]) -> None:
     while changed:
         changed = False
         starters = {
-            key
+            key.name
             for key in mine.remove
             if mine.roles[key] in (Role.NAMED, Role.DERIVED)  # Sources and copies start no closure.
         }
@@ -87,8 +87,9 @@ def _may_go(reach: Reach, found: Found, gone: set[RecordKey]) -> bool:
     if reach.graph.deletes_with_source(found.site):
         return True
     return not any(
-        parent not in gone and parent in reach.records and reach.records[parent].readable
+        key not in gone and reach.records[key].readable
         for parent in found.parents
+        for key in reach.called(parent)
     )
 
 
@@ -100,10 +101,11 @@ def _take_shown(reach: Reach, number: int, mine: Decided) -> None:
     seen = set(todo)
     while todo:
         for parent in reach.records[todo.pop()].parents:
-            if parent in reach.records and parent not in seen:
-                seen.add(parent)
-                todo.append(parent)
-                sources.append(parent)
+            for key in reach.called(parent):
+                if key not in seen:
+                    seen.add(key)
+                    todo.append(key)
+                    sources.append(key)
     for key in sources:
         if key not in mine.remove:
             _show(mine, key, Role.SOURCE, decisions.sources)

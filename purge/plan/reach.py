@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from purge.adapter import Examined, Match, NotChecked, Readability
 from purge.matching import How, width
@@ -18,8 +18,21 @@ from purge.plan.request import Request
 from purge.state import Problem
 from purge.targets import Hit, Target, TargetKind, Targets, Trace
 
-RecordKey = tuple[str, str]
-"""A record in a plan: its site and its id."""
+Name = tuple[str, str]
+"""What other records know a record by: its site and its id."""
+
+
+class RecordKey(NamedTuple):
+    """A record in a plan. Where one site holds several of one id, ``part`` tells them apart."""
+
+    site: str
+    id: str
+    part: str = ""
+
+    @property
+    def name(self) -> Name:
+        """What other records know it by."""
+        return self.site, self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +85,24 @@ class Owed:
     role: Role
     how: str
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    part: str = ""
+
+    @property
+    def key(self) -> RecordKey:
+        """The record."""
+        return RecordKey(self.site, self.trace.id, self.part)
 
     def ghost(self) -> Match:
         """Stand in for the record until a look finds it; never readable, so never removed."""
         return Match(
-            self.trace.id, (), self.site, {}, self.trace, self.parents, Readability.BLANKED
+            self.trace.id,
+            (),
+            self.site,
+            {},
+            self.trace,
+            self.parents,
+            Readability.BLANKED,
+            part=self.part,
         )
 
 
@@ -103,7 +129,7 @@ class Found:
         return self.match.readability is not Readability.BLANKED
 
     @property
-    def parents(self) -> tuple[RecordKey, ...]:
+    def parents(self) -> tuple[Name, ...]:
         """The records that it says it derives from."""
         return tuple((site, id) for site, ids in self.match.parents.items() for id in ids)
 
@@ -115,12 +141,24 @@ class Reach:
     requests: tuple[Request, ...]
     graph: Graph
     records: dict[RecordKey, Found] = field(default_factory=dict)
+    by_name: dict[Name, list[RecordKey]] = field(default_factory=dict)
     looks: dict[str, Look] = field(default_factory=dict)
     direct: tuple[Target, ...] = ()
     """The requests' own targets; their keys say whose they are, by :attr:`owner`."""
     owner: dict[int, int] = field(default_factory=dict)
     bare: dict[int, set[str]] = field(default_factory=dict)
     """Bare id targets: the sites that have a record of that id."""
+
+    def put(self, key: RecordKey, found: Found) -> Found:
+        """Note a record."""
+        if key not in self.records:
+            self.by_name.setdefault(key.name, []).append(key)
+        self.records[key] = found
+        return found
+
+    def called(self, name: Name) -> Sequence[RecordKey]:
+        """The records that are known by a name."""
+        return self.by_name.get(name, ())
 
 
 def explore(
@@ -180,10 +218,10 @@ class _Search:
         self.reach.direct = tuple(direct)
 
     def _begin_owed(self, entry: Owed, number: int) -> None:
-        key = (entry.site, entry.trace.id)
+        key = entry.key
         target = self._target(TargetKind.ID, entry.trace.id, entry.site, number, "owed")
         self.waiting[entry.site].append(target)
-        found = self.reach.records.setdefault(key, Found(entry.site, entry.ghost()))
+        found = self.reach.records.get(key) or self.reach.put(key, Found(entry.site, entry.ghost()))
         found.owed[number] = entry
         if entry.role in (Role.NAMED, Role.DERIVED):
             self._follow(found, down=True)
@@ -219,11 +257,11 @@ class _Search:
                     self._take(site, match, targets)
 
     def _take(self, site: str, match: Match, targets: Targets) -> None:
-        key = (site, match.id)
+        key = RecordKey(site, match.id, match.part)
         found = self.reach.records.get(key)
         if found is None or not found.match.hits:  # New, or a ghost that turns out to be there.
             earlier = found
-            found = self.reach.records[key] = Found(site, match)
+            found = self.reach.put(key, Found(site, match))
             if earlier is not None:
                 found.owed, found.down, found.up = earlier.owed, earlier.down, earlier.up
         else:

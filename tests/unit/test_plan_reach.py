@@ -71,6 +71,7 @@ class Memory:
                     Trace(record.id, tuple(text.value for text in record.texts)),
                     {source: tuple(ids) for source, ids in record.parents.items()},
                     Readability.BLANKED if record.id in self.blanked else Readability.READABLE,
+                    part=record.texts[0].field.strip("t"),
                 )
 
 
@@ -103,11 +104,13 @@ def survey(memory: Memory, *requests: Request, owed: dict[int, list[Owed]] | Non
 
 
 def gone(found: Survey, number: int = 0) -> set[tuple[str, str]]:
-    return set(found.decided[number].remove)
+    return {key.name for key in found.decided[number].remove}
 
 
 def role(found: Survey, site: str, id: str, number: int = 0) -> Role | None:
-    return found.decided[number].roles.get((site, id))
+    return next(
+        (r for key, r in found.decided[number].roles.items() if key.name == (site, id)), None
+    )
 
 
 def by_id(site: str, id: str) -> Wanted:
@@ -255,7 +258,7 @@ def test_other_records_with_the_same_text_are_copies_unless_they_say_what_they_d
     )
     found = survey(memory, request(by_id("memories", "m1")))
     assert role(found, "logs", "l1") is Role.SOURCE
-    assert {id for site, id in found.decided[0].roles if site == "logs"} == {"l1", "l2", "l3"}
+    assert {key.id for key in found.decided[0].roles if key.site == "logs"} == {"l1", "l2", "l3"}
     assert role(found, "logs", "l3") is Role.COPY
     assert role(found, "memories", "m2") is None
     assert role(found, "memories", "m3") is None
@@ -337,6 +340,27 @@ def test_an_owed_record_that_is_still_there_is_still_to_be_removed() -> None:
     owed = Owed("memories", Trace("m1", (WORDS,)), Role.NAMED, "exact")
     found = survey(memory, owed={0: [owed]})
     assert [match.id for _, match in found.to_remove("memories")] == ["m1"]
+
+
+def test_one_id_in_two_parts_of_a_site_is_two_records() -> None:
+    memory = lineage(
+        memories=[
+            Record("m1", [Text("one", WORDS)]),
+            Record("m1", [Text("two", WORDS)]),
+            Record("m2", [Text("one", WORDS)]),
+            Record("m2", [Text("two", "other words")]),
+        ],
+        summaries=[make("s1", "x", memories="m1"), make("s2", "x", memories="m2")],
+    )
+    found = survey(memory)
+    assert {(key.id, key.part) for key in found.decided[0].remove if key.site == "memories"} == {
+        ("m1", "one"),
+        ("m1", "wo"),
+        ("m2", "one"),
+    }
+    assert found.tally(0, "memories").found == 3
+    assert {key.id for key in found.decided[0].remove if key.site == "summaries"} == {"s1"}
+    assert role(found, "summaries", "s2") is Role.FLAGGED
 
 
 def test_a_cycle_of_records_ends() -> None:
