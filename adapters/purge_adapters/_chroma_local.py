@@ -201,8 +201,8 @@ class _Reading:
         store, collection = self.store, self.collection
         if targets.needs_texts or store.is_behind(collection):
             count = unlinked = 0
-            for count, item in enumerate(store.items(collection), 1):
-                unlinked += self.fields.is_unlinked(item)
+            for item in store.items(collection):
+                count, unlinked = count + 1, unlinked + self.fields.is_unlinked(item)
                 yield from self._matches(item, targets)
         else:
             # Where no text is looked for, the fields that are say which records to read.

@@ -199,7 +199,7 @@ def test_nothing_but_such_files_is_ever_sanitized(logs: Logs) -> None:
     logs.write(said("kept", "a"))
     (item,) = logs.case().residue(phrase(TEXT)).residue
     forged = type(item)(item.where, item.why, fixable=True, handle={"file": "logs/a.jsonl.bak"})
-    assert [gap.problem for gap in logs.case().sanitize([forged])] == [ProblemCode.HELD_OPEN]  # type: ignore[union-attr]
+    assert [gap.problem for gap in logs.case().sanitize([forged])] == [ProblemCode.HELD_OPEN]
     assert logs.bytes_of("logs/a.jsonl.bak") == OLD
 
 

@@ -394,6 +394,17 @@ def test_sealed_content_that_was_altered(
         ledger.targets(request_id)
 
 
+def test_a_key_that_was_taken_away(path: Path, key_file: Path, request_id: str) -> None:
+    with closing(sqlite3.connect(path.with_name("ledger.keys.db"))) as raw, raw:
+        raw.execute("DELETE FROM keys")
+    assert first_fault(path, key_file) == f"The key of request {request_id} is missing."
+    with (
+        open_to_write(path, key_file) as ledger,
+        pytest.raises(LedgerFault, match="is missing, though it was not destroyed"),
+    ):
+        ledger.targets(request_id)
+
+
 def test_a_key_that_was_moved_to_another_request(
     path: Path, key_file: Path, request_id: str
 ) -> None:

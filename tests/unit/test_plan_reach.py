@@ -71,7 +71,7 @@ class Memory:
                     Trace(record.id, tuple(text.value for text in record.texts)),
                     {source: tuple(ids) for source, ids in record.parents.items()},
                     Readability.BLANKED if record.id in self.blanked else Readability.READABLE,
-                    part=record.texts[0].field.strip("t"),
+                    part="" if record.texts[0].field == "t" else record.texts[0].field,
                 )
 
 
@@ -355,7 +355,7 @@ def test_one_id_in_two_parts_of_a_site_is_two_records() -> None:
     found = survey(memory)
     assert {(key.id, key.part) for key in found.decided[0].remove if key.site == "memories"} == {
         ("m1", "one"),
-        ("m1", "wo"),
+        ("m1", "two"),
         ("m2", "one"),
     }
     assert found.tally(0, "memories").found == 3
