@@ -10,7 +10,7 @@ PROGRAMS := git
 PYTEST := PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check lint fmt type layers test test-long tools bench clean
+.PHONY: help dev demo check lint fmt type layers test test-long tools bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ tools: $(STAMP) ## fetch the programs that tests need and the system lacks, into
 
 bench: $(STAMP) ## benchmarks; prints ratios, asserts nothing
 	$(BIN)/python -m tests.bench
+
+docs: $(STAMP) ## write the parts of the documentation that are made from the program
+	$(BIN)/python -m tests.docs.generate
 
 clean: ## remove .venv, .tools and caches
 	rm -rf $(VENV) .tools dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
