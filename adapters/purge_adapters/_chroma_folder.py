@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from purge.adapter import NotChecked, ProblemCode, Site
 from purge.errors import Permanent, Transient
@@ -21,6 +22,9 @@ from purge_adapters._chroma_index import FILES, Index, Malformed, folders_of_seg
 from purge_adapters._chroma_store import DATABASE, HNSW, Collection, Store
 from purge_adapters._files import holders, os_problem, private_folder, unseen_processes
 from purge_adapters._sqlite import reading
+
+_PATIENCE_S: Final = 2.0
+"""How long files that a client of this process has closed may still be seen open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,7 @@ class Folder:
     def held_by_us(self) -> str | None:
         """Return a sentence if this process has the folder open, as an application may that uses
         ``purge`` as a library."""
-        if let_go(self.directory):
+        if let_go(self.directory, _PATIENCE_S):
             return None
         return "This process has the folder open through a client of its own; close that first."
 
