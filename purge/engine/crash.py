@@ -21,7 +21,7 @@ POINTS: Final = (
     "sanitize.done",
     "sanitize.recorded",
     "examined",  # everything is known, no state recorded
-    "judged",  # states recorded, the run not yet recorded as finished
+    "judged",  # everything is recorded, nothing is printed
 )
 """Every point, in the order of a run. Those of a verb are passed once for every site."""
 

@@ -147,12 +147,16 @@ class Journal:
         self, kind: EventKind, requests: Iterable[str], site: str | None, body: Mapping[str, JSON]
     ) -> None:
         """Record the same event for several requests, in one transaction."""
-        events = [Event(kind, request, site, body) for request in requests]
-        if events:
-            self.ledger.append(events)
+        self.ledger.append([Event(kind, request, site, body) for request in requests])
 
-    def keep(self, id: str, kept: Kept) -> None:
-        """Seal the plan of a request, with everything needed to look again."""
+    def keep(self, id: str, kept: Kept, events: Sequence[Event] = ()) -> None:
+        """Seal the plan of a request, with everything needed to look again.
+
+        Args:
+            id: the request.
+            kept: what to keep; it replaces what was kept before.
+            events: what to record in the same transaction.
+        """
         payload: dict[str, JSON] = {
             "records": [_owed_to_json(entry) for entry in kept.owed],
             "controls": {
@@ -161,7 +165,7 @@ class Journal:
             },
             "removed_at": {site: at.isoformat() for site, at in kept.removed_at.items()},
         }
-        self.ledger.seal(id, PLAN, payload)
+        self.ledger.append(events, {(id, PLAN): payload})
 
     def kept(self, id: str) -> Kept:
         """Return what :meth:`keep` sealed last; empty before the first plan."""
@@ -180,9 +184,10 @@ class Journal:
             },
         )
 
-    def record(self, id: str, steps: Sequence[Step]) -> None:
-        """Record the state of every step, in one transaction."""
-        self.ledger.append([record_of(step).event(id, step.site) for step in steps])
+    def record(self, id: str, steps: Sequence[Step], kept: Kept) -> None:
+        """Record the state of every step and the end of the run, in one transaction."""
+        recorded = [record_of(step).event(id, step.site) for step in steps]
+        self.keep(id, kept, [*recorded, Event(EventKind.RUN_FINISHED, id)])
 
     def steps(self, id: str) -> tuple[Step, ...]:
         """Return the steps of a request as they stand."""

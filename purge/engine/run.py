@@ -17,7 +17,7 @@ from purge.engine.journal import Journal, Kept
 from purge.engine.sites import Removed, ResidueLook, Sites
 from purge.engine.survey import Excerpt, Survey
 from purge.engine.verdicts import Seen, make_step
-from purge.ledger import JSON, EventKind
+from purge.ledger import JSON, Event, EventKind
 from purge.plan.limits import Limits, ambiguity, refusal
 from purge.plan.outcome import Outcome, Step
 from purge.plan.reach import Owed, explore
@@ -171,10 +171,12 @@ class Run:
             for name, look in before.items():
                 task.kept.take_controls(name, look.by_kind(on_target=True))
             _extend(task.kept, survey.owed(number))
-            journal.note(EventKind.RUN_STARTED, [task.request.id], None, {"mode": "apply"})
-            journal.keep(task.request.id, task.kept)
-            counts = dict(survey.by_site(number))
-            journal.note(EventKind.PLAN_MADE, [task.request.id], None, {"to_remove": counts})
+            id, counts = task.request.id, dict(survey.by_site(number))
+            begun = [
+                Event(EventKind.RUN_STARTED, id, None, {"mode": "apply"}),
+                Event(EventKind.PLAN_MADE, id, None, {"to_remove": counts}),
+            ]
+            journal.keep(id, task.kept, begun)
         crash_point("planned")
 
     def _remove_all(self, tasks: Sequence[Task], survey: Survey) -> Survey:
@@ -315,10 +317,8 @@ class Run:
     def _record(self, tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> None:
         journal = self._need_journal()
         for task, outcome in zip(tasks, outcomes, strict=True):
-            journal.record(task.request.id, outcome.steps)
-            journal.keep(task.request.id, task.kept)
+            journal.record(task.request.id, outcome.steps, task.kept)
         crash_point("judged")
-        journal.note(EventKind.RUN_FINISHED, [task.request.id for task in tasks], None, {})
 
     def _need_journal(self) -> Journal:
         if self._journal is None:

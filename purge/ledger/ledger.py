@@ -195,8 +195,17 @@ class Ledger(LedgerReader):
                 writer.add(StepRecord(adapter).event(id, site))
         return cast("RequestView", self.request(id))
 
-    def append(self, events: Sequence[Event]) -> None:
+    def append(
+        self,
+        events: Sequence[Event],
+        sealing: Mapping[tuple[str, str], Mapping[str, JSON]] | None = None,
+    ) -> None:
         """Write events in one transaction; they are on disk when this returns.
+
+        Args:
+            events: what happened, in order.
+            sealing: by request and name, what is to be sealed in the same transaction, as
+                :meth:`seal` does, before the events.
 
         Raises:
             LedgerFault: an event may not follow those that are there (nothing is written then),
@@ -206,9 +215,12 @@ class Ledger(LedgerReader):
         for event in events:
             if event.kind in _OWN:
                 raise LedgerFault(f"An event {event.kind} is written by the ledger alone.")
-        if not events:
+        keys = {place: self._request_key(self._known(place[0])) for place in sealing or ()}
+        if not events and not keys:
             return
         with self._write(self._clock()) as writer:
+            for (request, name), payload in (sealing or {}).items():
+                writer.seal(request, name, payload, keys[request, name])
             for event in events:
                 writer.add(event)
 
@@ -220,9 +232,7 @@ class Ledger(LedgerReader):
         Raises:
             LedgerFault: there is no such request, or its key was destroyed.
         """
-        key = self._request_key(self._known(request))
-        with self._write(self._clock()) as writer:
-            writer.seal(request, name, payload, key)
+        self.append((), {(request, name): payload})
 
     def destroy_key(self, request: str, *, remember_asked: bool = False) -> None:
         """Destroy the request's key, so that what it looked for can never be read again.
