@@ -34,7 +34,7 @@ class Changed(Transient):
 class Held(Transient):
     """Another process holds the file in a way that forbids replacing it. Nothing was replaced."""
 
-    def __init__(self, message: str = "Another process holds a file open for writing.") -> None:
+    def __init__(self, message: str = "Another process holds a file open.") -> None:
         super().__init__(message, problem=ProblemCode.HELD_OPEN)
 
 

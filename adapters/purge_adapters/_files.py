@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -210,19 +211,34 @@ def _descend(
         else:
             wanted = not suffixes or entry.name.endswith(suffixes)
             leads_on = entry.is_symlink()
-        if wanted or (leads_on and entry.is_dir()):
-            _sort_out(path, entry.stat(follow_symlinks=False).st_mode, found)
+        with suppress(FileNotFoundError):  # It went away since the folder was listed.
+            if wanted or (leads_on and _leads_to_a_folder(path)):
+                _sort_out(path, entry.stat(follow_symlinks=False).st_mode, found)
 
 
 def _is_aside(name: str) -> bool:
     return name in _VERSION_CONTROL or is_trash(name)
 
 
+def _leads_to_a_folder(link: Path) -> bool:
+    try:
+        return link.is_dir()
+    except OSError:
+        return True  # Nobody can say what is there.
+
+
+def _leads_somewhere(link: Path) -> bool:
+    try:
+        return link.exists()
+    except OSError:
+        return True
+
+
 def _sort_out(path: Path, mode: int, found: _Found) -> None:
     if stat.S_ISREG(mode):
         found.files.add(path)
     elif stat.S_ISLNK(mode):
-        if path.exists():
+        if _leads_somewhere(path):
             why = "a symbolic link, which is not followed: name its target in the site as well"
             found.left_out.add((path, why, ProblemCode.NOT_CHECKED))
     else:

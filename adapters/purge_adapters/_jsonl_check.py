@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ _COMPARED: Final = 200_000
 _TOO_COMMON: Final = 5
 """From how many records for each value on a field is taken to be no id. A log that was resumed in
 another file has its ids two or three times."""
+
+
+_KINDS_SHOWN: Final = 5
+_SUFFIX: Final = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
 @dataclass(slots=True)
@@ -71,9 +76,21 @@ class _Census:
 
 
 def check_logs(
-    site: Site, files: Sequence[Path], gaps: Sequence[NotChecked], fields: Fields
+    site: Site,
+    files: Sequence[Path],
+    gaps: Sequence[NotChecked],
+    others: Sequence[Path],
+    fields: Fields,
 ) -> Iterator[Statement]:
-    """Yield what is true of the files of a site, faults included."""
+    """Yield what is true of the files of a site, faults included.
+
+    Args:
+        site: the site.
+        files: its files.
+        gaps: what could not be looked at.
+        others: files in its folders that are no logs by their names.
+        fields: what the fields of a record mean.
+    """
     census = _Census(fields)
     for gap in gaps:
         yield _fault(gap)
@@ -88,6 +105,7 @@ def check_logs(
         for gap in look.gaps:
             yield _fault(gap)
     yield from _counted(census, len(files))
+    yield from _besides(others)
     yield from _fitting(census, site)
     yield from _writable(census, site, files)
     yield from _around(site, files)
@@ -112,6 +130,16 @@ def _counted(census: _Census, files: int) -> Iterator[Statement]:
             f"Damaged, neither JSON nor text: {_so_many(census.damaged, 'line')}. While they are "
             "there, nothing can be confirmed. Repair or remove them.",
             ok=False,
+        )
+
+
+def _besides(others: Sequence[Path]) -> Iterator[Statement]:
+    if others:
+        kinds = Counter(path.suffix if _SUFFIX.fullmatch(path.suffix) else "*" for path in others)
+        most = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(_KINDS_SHOWN))
+        yield Statement(
+            f"Other files in its folders, which are not looked at: {len(others)} ({most}). Name "
+            "those that may hold the same words in 'path' or in a site of their own."
         )
 
 

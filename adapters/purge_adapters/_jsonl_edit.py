@@ -41,7 +41,6 @@ class Part:
     whole: bool
     strings: frozenset[Steps] = field(repr=False)
     keys: frozenset[Steps] = field(repr=False)
-    others: frozenset[str] = field(repr=False)
 
 
 def parts_of(removals: Sequence[Removal]) -> dict[str, list[Part]]:
@@ -54,7 +53,6 @@ def parts_of(removals: Sequence[Removal]) -> dict[str, list[Part]]:
     for removal in removals:
         handle: Mapping[str, object] = removal.match.handle
         try:
-            others = frozenset(map(str, _list(handle["others"])))
             for part in _list(handle["parts"]):
                 found.setdefault(str(part["file"]), []).append(
                     Part(
@@ -65,7 +63,6 @@ def parts_of(removals: Sequence[Removal]) -> dict[str, list[Part]]:
                         bool(part["whole"]),
                         frozenset(tuple(path) for path in part["strings"]),
                         frozenset(tuple(path) for path in part["keys"]),
-                        others,
                     )
                 )
         except (KeyError, TypeError, ValueError):
@@ -172,7 +169,7 @@ def _plan(path: Path, where: str, parts: Sequence[Part], fields: Fields, action:
     with LogFile(path) as log:
         plan = _Plan(log.fingerprint)
         spots = _at_their_places(log, parts, fields)
-        namesakes: dict[str, list[Entry]] = {}
+        namesakes: dict[tuple[str, str], list[Entry]] = {}
         if spots is None:
             spots, namesakes = _everywhere(log, parts, fields)
         if log.wide:
@@ -188,7 +185,7 @@ def _plan(path: Path, where: str, parts: Sequence[Part], fields: Fields, action:
             spot = next((spot for spot in same if spot.start == part.offset), same[0])
             same.remove(spot)
             _plan_part(plan, part, spot, where, action)
-        elif _has_changed(part, namesakes.get(part.removal.match.id, ()), action):
+        elif _has_changed(namesakes.get(_name(part), ()), action):
             plan.left.append(
                 NotRemoved(
                     part.removal.match,
@@ -228,11 +225,10 @@ def _at_their_places(
 
 def _everywhere(
     log: LogFile, parts: Sequence[Part], fields: Fields
-) -> tuple[dict[str, list[_Spot]], dict[str, list[Entry]]]:
+) -> tuple[dict[str, list[_Spot]], dict[tuple[str, str], list[Entry]]]:
     """Return the parts wherever they stand, by digest, and other records of the same ids."""
     spots: dict[str, list[_Spot]] = {part.digest: [] for part in parts}
-    names = {part.removal.match.id for part in parts}
-    namesakes: dict[str, list[Entry]] = {}
+    namesakes: dict[tuple[str, str], list[Entry]] = {_name(part): [] for part in parts}
     for line in log.lines():
         for entry in entries_of(line.data, fields):
             start = line.offset + entry.start
@@ -240,17 +236,18 @@ def _everywhere(
             if entry.digest in spots:
                 ended = line.ended or end < line.offset + len(line.data)
                 spots[entry.digest].append(_Spot(entry, start, end, ended))
-            elif entry.name in names:
-                namesakes.setdefault(entry.name, []).append(entry)
+            elif (entry.name, entry.part) in namesakes:
+                namesakes[entry.name, entry.part].append(entry)
     return spots, namesakes
 
 
-def _has_changed(part: Part, namesakes: Sequence[Entry], action: Action) -> bool:
+def _name(part: Part) -> tuple[str, str]:
+    return part.removal.match.id, part.removal.match.part
+
+
+def _has_changed(namesakes: Sequence[Entry], action: Action) -> bool:
     """Whether a record that is gone is there in another form, and not merely blanked by now."""
-    return any(
-        entry.digest not in part.others and not (action is Action.BLANK and entry.is_blanked)
-        for entry in namesakes
-    )
+    return any(not (action is Action.BLANK and entry.is_blanked) for entry in namesakes)
 
 
 def _plan_part(plan: _Plan, part: Part, spot: _Spot, where: str, action: Action) -> None:

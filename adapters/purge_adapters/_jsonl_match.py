@@ -1,7 +1,7 @@
 """Comparing the records of logs with what is looked for, and gathering what belongs together.
 
-A record is what its id names: where several lines have one id (a log that was resumed in another
-file, versions of an entry), they are one record and go together. Only reads.
+A record is what its id names in its scope: several lines with one id and one scope (a log that was
+resumed in another file, versions of an entry) are one record and go together. Only reads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from purge.adapter import (
 )
 from purge.errors import StoreError
 from purge.matching import How
-from purge.targets import Hit, Record, Target, TargetKind, Targets, Text, Trace
+from purge.targets import Hit, Record, Targets, Text, Trace
 from purge_adapters._codecs import Codec
 from purge_adapters._files import os_problem, place, relative
 from purge_adapters._json_fields import Fields, shown
@@ -172,7 +172,6 @@ class _Part:
 
     handle: dict[str, object]
     where: str
-    certain: bool
     blanked: bool
     marker: bool
     entry_trace: Trace = field(repr=False)
@@ -183,13 +182,12 @@ class _Group:
     """All that is known of one record."""
 
     name: str
+    part: str
     has_id: bool
     parts: dict[tuple[str, int], _Part] = field(default_factory=dict)
     hits: dict[Hit, None] = field(default_factory=dict)
     parents: dict[str, dict[str, None]] = field(default_factory=dict)
     created: datetime | None = None
-    others: dict[str, None] = field(default_factory=dict)
-    """Digests of lines that have the id and belong to another scope, or do not say to which."""
 
 
 def search(
@@ -208,7 +206,7 @@ class _Search:
         self.fields = fields
         self.targets = targets
         self.matcher = Matcher(site.name, targets)
-        self.groups: dict[str, _Group] = {}
+        self.groups: dict[tuple[str, str], _Group] = {}
         self.gaps: dict[NotChecked, None] = {}
 
     def run(self) -> Iterator[Finding]:
@@ -232,11 +230,12 @@ class _Search:
         yield Examined()
 
     def _take(self, look: Look, line: Line, entry: Entry, hits: tuple[Hit, ...]) -> None:
-        group = self.groups.setdefault(entry.name, _Group(entry.name, bool(entry.ids)))
+        key = (entry.name, entry.part)
+        group = self.groups.setdefault(key, _Group(*key, has_id=bool(entry.ids)))
         group.hits.update(dict.fromkeys(hits))
-        self._add(group, look, line, entry, certain=is_certain(hits))
+        self._add(group, look, line, entry)
 
-    def _add(self, group: _Group, look: Look, line: Line, entry: Entry, *, certain: bool) -> None:
+    def _add(self, group: _Group, look: Look, line: Line, entry: Entry) -> None:
         matched = self.matcher.matched(entry)
         at = line.offset + entry.start
         group.parts[look.key, at] = _Part(
@@ -250,7 +249,6 @@ class _Search:
                 "keys": [list(path) for path, is_key in matched if is_key],
             },
             where=f"{look.where}, line {line.number}",
-            certain=certain,
             blanked=self.site.action is Action.BLANK and entry.parsed and entry.is_blanked,
             marker=entry.carries_marker,
             entry_trace=entry.trace(path for path, is_key in matched if not is_key),
@@ -261,54 +259,38 @@ class _Search:
 
     def _complete(self) -> None:
         """Look for further lines of the records found, which no target named by themselves."""
-        named = [
-            (group.name, self.targets[hit.key])
-            for group in self.groups.values()
-            if group.has_id and not self._is_complete(group)
-            for hit in group.hits
-            if not hit.scope_unknown
-        ]
-        if not named:
+        open_ended = {
+            key: group
+            for key, group in self.groups.items()
+            if group.has_id and is_certain(tuple(group.hits)) and not self._is_complete(group)
+        }
+        if not open_ended:
             return
-        by_id = Targets(
-            Target(number, TargetKind.ID, name, self.site.name, target.scope)
-            for number, (name, target) in enumerate(named)
-        )
-        names = {name for name, _ in named}
-        may_hold = _prefilter(names)
+        may_hold = _prefilter({name for name, _ in open_ended})
         for path in self.files:
             look = Look.at(path, self.site)
             for line, entry in read_log(look, self.fields, may_hold):
-                if entry.name not in names:
-                    continue
-                group = self.groups[entry.name]
-                if (look.key, line.offset + entry.start) in group.parts:
-                    continue
-                if is_certain(by_id.match(self.site.name, entry.record())):
-                    self._add(group, look, line, entry, certain=True)
-                else:
-                    group.others[entry.digest] = None
+                group = open_ended.get((entry.name, entry.part))
+                if group is not None and (look.key, line.offset + entry.start) not in group.parts:
+                    self._add(group, look, line, entry)
             self.gaps.update(dict.fromkeys(look.gaps))
 
     def _is_complete(self, group: _Group) -> bool:
-        """Whether every line that has the id was hit: a target without scope names the id."""
+        """Whether every line of the record was hit: a target names it by its id."""
         return any(
-            hit.how is How.ID and hit.field == "$id" and not self.targets[hit.key].scope
-            for hit in group.hits
+            hit.how is How.ID and hit.field == "$id" and not hit.scope_unknown for hit in group.hits
         )
 
     def _match(self, group: _Group) -> Match:
-        parts = [part for part in group.parts.values() if part.certain]
-        parts = parts or list(group.parts.values())
-        hits = tuple(hit for hit in group.hits if not hit.scope_unknown) or tuple(group.hits)
+        parts = list(group.parts.values())
         texts = dict.fromkeys(text for part in parts for text in part.entry_trace.texts)
         metadata = dict.fromkeys(text for part in parts for text in part.entry_trace.metadata)
         more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
         return Match(
             id=group.name,
-            hits=hits,
+            hits=tuple(group.hits),
             where=parts[0].where + more,
-            handle={"parts": [part.handle for part in parts], "others": list(group.others)},
+            handle={"parts": [part.handle for part in parts]},
             trace=Trace(
                 group.name, tuple(texts), tuple(text for text in metadata if text not in texts)
             ),
@@ -318,6 +300,7 @@ class _Search:
             ),
             carries_marker=any(part.marker for part in parts),
             created=group.created,
+            part=group.part,
         )
 
 

@@ -7,6 +7,7 @@ is searched all the same. This module opens no file.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -108,6 +109,14 @@ class Entry:
             if len(values) == 1:
                 found[key] = values.pop()
         return found
+
+    @cached_property
+    def part(self) -> str:
+        """Tells records of one id apart that say different scopes; shows none of them."""
+        if not self.scope:
+            return ""
+        said = json.dumps(sorted(self.scope.items())).encode("ascii")
+        return hashlib.blake2b(said, digest_size=8).hexdigest()
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:

@@ -252,8 +252,6 @@ def _item(views: Sequence[_View], at: int, quote: int, depth: int) -> Block:
             if place == at + 1 and not rest:
                 break  # A sign without a text, then a blank line: the item ends there.
             lazy = False
-        elif view.marker:
-            break
         elif view.lazy:
             end = place + 1
         elif view.indent >= column:

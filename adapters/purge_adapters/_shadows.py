@@ -158,11 +158,14 @@ class _Surroundings:
         for folder in covered:
             self._descend(folder)
         root = site.root.resolve()
-        for folder in {*self._names, *self._below}:
-            for place in (folder, *folder.parents):
-                if not place.is_relative_to(root):
-                    break
-                self._trash.update(self._trash_in(place))
+        around = {
+            place
+            for folder in {*self._names, *self._below}
+            for place in (folder, *folder.parents)
+            if place.is_relative_to(root)
+        }
+        for place in around:
+            self._trash.update(self._trash_in(place))
 
     def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -19,7 +19,7 @@ from purge_adapters._sql_fulltext import all_fulltext
 from purge_adapters._sql_layout import Layout
 from purge_adapters._sql_needles import Needle, of_trace, spellings_in_text
 from purge_adapters._sql_records import Records
-from purge_adapters._sql_rows import Rows, named
+from purge_adapters._sql_rows import Row, Rows, named
 from purge_adapters._sql_schema import Table
 from purge_adapters._sql_values import texts_in
 
@@ -126,18 +126,8 @@ def holds(rows: Rows, table: Table, needle: Needle, targets: Targets) -> bool:
     An id counts where it stands by itself, not as a part of another one; a phrase where it is
     found as any phrase is.
     """
-    import sqlalchemy
-
-    instr = sqlalchemy.func.instr
-    conditions = [
-        instr(named(table, column.name), spelled) > 0
-        for column in table.columns
-        for spelled in spellings_in_text(needle.text)
-    ]
-    if not conditions:
-        return False
     whole = re.compile(rf"(?<![0-9A-Za-z_]){re.escape(needle.text)}(?![0-9A-Za-z_])")
-    for row in rows.stream(table, *conditions):
+    for row in _rows_with(rows, table, needle.text):
         texts = [
             text
             for name, value in zip(table.names, row.values, strict=True)
@@ -154,20 +144,24 @@ def holds(rows: Rows, table: Table, needle: Needle, targets: Targets) -> bool:
     return False
 
 
+def lives(rows: Rows, text: str) -> bool:
+    """Whether a text stands in any row of the site's own tables, also as a part of a longer one."""
+    layout = rows.layout
+    tables = dict.fromkeys((layout.table, *(child.table for child in layout.all_children())))
+    return any(True for table in tables for _ in _rows_with(rows, table, text))
+
+
+def _rows_with(rows: Rows, table: Table, text: str) -> Iterator[Row]:
+    import sqlalchemy
+
+    conditions = [
+        sqlalchemy.func.instr(named(table, column.name), spelled) > 0
+        for column in table.columns
+        for spelled in spellings_in_text(text)
+    ]
+    if conditions:
+        yield from rows.stream(table, *conditions)
+
+
 def _as_text(value: object) -> object:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def needles_of_gone(known: Known) -> Iterator[Needle]:
-    """Yield what of the records that are gone must be nowhere."""
-    for trace, kinds in known.gone:
-        yield from of_trace(trace, kinds, known.encoding)
-
-
-def without_needle(known: Known) -> Sequence[Trace]:
-    """Return the records that are gone and leave nothing that is long enough to be looked for."""
-    return [
-        trace
-        for trace, kinds in known.gone
-        if not any(True for _ in of_trace(trace, kinds, known.encoding))
-    ]

@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from purge.targets import (
-    NEEDLE_BYTES,
-    NeedleKind,
-    Target,
-    TargetKind,
-    Targets,
-    Trace,
-    windows,
-)
+from purge.targets import NEEDLE_BYTES, NeedleKind, Target, TargetKind, Targets, Trace, windows
 from purge_adapters._sqlite_bytes import Bytes
 from purge_adapters._sqlite_pages import Pages
 
+_MOST_PLACES: Final = 2000
 _SHORTEST: Final = 4
 _PIECE: Final = 12
 _MOST_PIECES: Final = 64
-MOST_PLACES: Final = 2000
-"""What stands in more places than this is no mark of one record."""
+_MANY: Final = 300
+"""From how many things to look for on one pass over all bytes is cheaper than one for each."""
+_BLOCK: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +34,18 @@ class Needle:
     key: int | None = None
 
 
-def needles(kind: NeedleKind, pieces: Iterable[str], encoding: str) -> Iterator[Needle]:
-    """Yield a needle for each piece that is long enough.
+def of_trace(trace: Trace, kinds: Iterable[NeedleKind], encoding: str) -> Iterator[Needle]:
+    """Yield the needles of one record.
 
     Args:
-        kind: what the pieces are.
-        pieces: as they were read.
+        trace: what it looks like.
+        kinds: which of its kinds.
         encoding: of text in the database, as SQLite names it.
     """
-    for piece in dict.fromkeys(pieces):
-        forms = written(piece, encoding)
-        if forms:
-            yield Needle(kind, piece, forms)
-
-
-def of_trace(trace: Trace, kinds: Iterable[NeedleKind], encoding: str) -> Iterator[Needle]:
-    """Yield the needles of one record."""
     for kind in kinds:
-        yield from needles(kind, trace.needles(kind), encoding)
+        for piece in trace.needles(kind):
+            if forms := written(piece, encoding):
+                yield Needle(kind, piece, forms)
 
 
 def of_phrases(targets: Targets, encoding: str) -> Iterator[Needle]:
@@ -82,11 +70,17 @@ def _by_words(targets: Targets) -> Iterator[Target]:
             yield target
 
 
+def short_forms(trace: Trace, encoding: str) -> Iterator[Needle]:
+    """Yield what a record says that is too short for a needle, but no single letter either."""
+    for text in (trace.id, *trace.texts, *trace.metadata):
+        if _SHORTEST <= len(text.encode("utf-8", "surrogatepass")) < NEEDLE_BYTES:
+            yield Needle(NeedleKind.TEXT, text, tuple(_encoded((text,), encoding)))
+
+
 def written(text: str, encoding: str) -> tuple[bytes, ...]:
     """Return the bytes in which a text may stand in a database of this encoding."""
-    return tuple(
-        form for form in _encoded(spellings_in_text(text), encoding) if len(form) >= NEEDLE_BYTES
-    )
+    forms = _encoded(spellings_in_text(text), encoding)
+    return tuple(form for form in forms if len(form) >= NEEDLE_BYTES)
 
 
 def spellings_in_text(text: str) -> tuple[str, ...]:
@@ -95,56 +89,47 @@ def spellings_in_text(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((text, *escaped)))
 
 
-def short_forms(trace: Trace, encoding: str) -> Iterator[Needle]:
-    """Yield what a record says that is too short for a needle, but no single letter either."""
-    for text in (trace.id, *trace.texts, *trace.metadata):
-        if _SHORTEST <= len(text.encode("utf-8", "surrogatepass")) < NEEDLE_BYTES:
-            yield Needle(NeedleKind.TEXT, text, tuple(_encoded((text,), encoding)))
-
-
 def _encoded(said: Iterable[str], encoding: str) -> Iterator[bytes]:
     codes = ["utf-8", *([encoding.lower()] if encoding.upper() != "UTF-8" else [])]
     # SQLite says "UTF-16le", as Python does.
-    forms = (each.encode(code, "surrogatepass") for each in said for code in codes)
-    yield from dict.fromkeys(forms)
+    yield from dict.fromkeys(each.encode(code, "surrogatepass") for each in said for code in codes)
 
 
-def stands_in(content: Bytes, forms: Iterable[bytes]) -> bool:
-    """Whether any of these forms stands anywhere."""
-    return any(content.find(form) >= 0 for form in forms)
-
-
-def places(content: Bytes, forms: Iterable[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield where the forms stand: first byte and the one after the last. Not more than is
-    told by :data:`MOST_PLACES`."""
-    left = MOST_PLACES
-    for form in forms:
-        at = content.find(form)
-        while at >= 0 and left:
-            yield at, at + len(form)
-            left -= 1
-            at = content.find(form, at + 1)
-
-
-def pieces(text: str) -> tuple[str, ...]:
-    """Return the pieces of a text by which a part of it is known.
+def pieces(text: str, encoding: str) -> Iterator[bytes]:
+    """Yield the pieces of a text by which a part of it is known.
 
     What was freed is overwritten from its ends, or in its middle. A part of it that is longer than
     a piece and the step between two holds a whole piece.
     """
-    last = len(text) - _PIECE
-    if last <= 0:
-        return (text,)
-    step = max(_PIECE // 2, -(-last // _MOST_PIECES))
-    return tuple(dict.fromkeys(text[at : at + _PIECE] for at in (*range(0, last, step), last)))
+    wide = encoding.upper() != "UTF-8"
+    size = 2 * _PIECE if wide else _PIECE
+    for form in _encoded(spellings_in_text(text), encoding):
+        last = len(form) - size
+        if last <= 0:
+            if len(form) >= NEEDLE_BYTES:
+                yield form
+            continue
+        step = max(size // 2, -(-last // _MOST_PIECES))
+        step += step % 2
+        for at in (*range(0, last, step), last):
+            yield form[at : at + size]
 
 
-def in_pieces(found: Iterable[Needle], encoding: str) -> Iterator[Needle]:
-    """Yield the pieces of some texts as needles of the same kind."""
-    for needle in found:
-        for piece in pieces(needle.text):
-            if forms := written(piece, encoding):
-                yield Needle(needle.kind, piece, forms, needle.key)
+def present(content: Bytes, forms: Collection[bytes]) -> set[bytes]:
+    """Return which forms stand anywhere. None may be shorter than a needle is."""
+    if len(forms) < _MANY:
+        return {form for form in forms if content.find(form) >= 0}
+    by_start: dict[bytes, list[bytes]] = {}
+    for form in forms:
+        by_start.setdefault(form[:NEEDLE_BYTES], []).append(form)
+    overlap = max(map(len, forms)) - 1
+    found: set[bytes] = set()
+    for base in range(0, len(content), _BLOCK):
+        block = content[base : base + _BLOCK + overlap]
+        for at in range(min(_BLOCK, len(block))):
+            if (start := block[at : at + NEEDLE_BYTES]) in by_start:
+                found.update(form for form in by_start[start] if block.startswith(form, at))
+    return found
 
 
 def owners(content: Bytes, pages: Pages, found: Iterable[Needle]) -> dict[str, dict[Needle, None]]:
@@ -153,7 +138,7 @@ def owners(content: Bytes, pages: Pages, found: Iterable[Needle]) -> dict[str, d
     starts = [each.start for each in stretches]
     seen: dict[str, dict[Needle, None]] = {}
     for needle in found:
-        for start, end in places(content, needle.forms):
+        for start, end in _places(content, needle.forms):
             at = bisect_right(starts, start) - 1
             owner = pages.owner(start)
             if owner is not None and (at < 0 or stretches[at].end < end):
@@ -161,9 +146,12 @@ def owners(content: Bytes, pages: Pages, found: Iterable[Needle]) -> dict[str, d
     return seen
 
 
-def by_kind(found: Iterable[Needle]) -> Mapping[NeedleKind, tuple[Needle, ...]]:
-    """Return needles by what they are."""
-    kinds: dict[NeedleKind, list[Needle]] = {}
-    for needle in found:
-        kinds.setdefault(needle.kind, []).append(needle)
-    return {kind: tuple(each) for kind, each in kinds.items()}
+def _places(content: Bytes, forms: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield where the forms stand: first byte and the one after the last, up to a limit."""
+    left = _MOST_PLACES
+    for form in forms:
+        at = content.find(form)
+        while at >= 0 and left:
+            yield at, at + len(form)
+            left -= 1
+            at = content.find(form, at + 1)

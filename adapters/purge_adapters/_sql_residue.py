@@ -8,31 +8,23 @@ rows in the gaps, also under ``secure_delete`` (3.40.1, by experiment).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from purge.adapter import Control, Examined, NotChecked, Observation, ProblemCode, Residue, Site
 from purge.targets import NeedleKind, Targets
 from purge_adapters._files import relative
-from purge_adapters._sql_known import (
-    KINDS,
-    Known,
-    ask,
-    holds,
-    needles_of_gone,
-    without_needle,
-)
+from purge_adapters._sql_known import KINDS, Known, ask, holds, lives
 from purge_adapters._sql_layout import lay_out
 from purge_adapters._sql_needles import (
     Needle,
-    by_kind,
-    in_pieces,
     of_phrases,
     of_trace,
     owners,
+    pieces,
+    present,
     short_forms,
-    stands_in,
     unscoped,
 )
 from purge_adapters._sql_rows import Rows
@@ -50,6 +42,9 @@ CHECKPOINT: Final = "checkpoint"
 OVERWRITE: Final = "overwrite"
 REWRITE: Final = "rewrite"
 DROP_JOURNAL: Final = "drop journal"
+_MOST_DOUBTS: Final = 40
+_OF_SQLITE: Final = frozenset({"sqlite_sequence", "sqlite_stat1"})
+"""Tables of SQLite's own that hold names and numbers and no value of any row."""
 
 
 def residue(site: Site, settings: SqlSettings, targets: Targets) -> Iterator[Observation]:
@@ -87,20 +82,39 @@ class _Look:
         self._rows = rows
         self._known = known
         self._targets = targets
+        encoding = known.encoding
+        per_trace = [tuple(of_trace(trace, kinds, encoding)) for trace, kinds in known.gone]
+        self._lost = (
+            *(needle for each in per_trace for needle in each),
+            *of_phrases(targets, encoding),
+        )
+        self._bare = [
+            trace for (trace, _), each in zip(known.gone, per_trace, strict=True) if not each
+        ]
+        """Records that are gone and leave nothing that is long enough to be looked for."""
+        self._spoken = [tuple(of_trace(t, known.kinds, encoding)) for t in known.readable]
+        """By record, what those say that are still readable."""
         self._by_structure = False
-        self._lost = (*needles_of_gone(known), *of_phrases(targets, known.encoding))
 
     def everywhere(self) -> Iterator[Observation]:
         """Yield what stands in the files, and whether it could have been seen."""
-        log, journal = beside(self._path, WAL), beside(self._path, JOURNAL)
         data, frames, old = self._snapshot.data, self._snapshot.log, self._snapshot.journal
-        controls = tuple(self._controls((data, frames)))
+        log, journal = beside(self._path, WAL), beside(self._path, JOURNAL)
+        spoken = tuple(needle for each in self._spoken for needle in each)
+        everything = (*self._lost, *spoken)
+        # Where every row belongs to the site itself, bytes that are in use need no search for
+        # what is gone: whoever asks for rows sees them, and the others are looked into below.
+        wanted = everything if len(frames) or self._has_other_tables() else spoken
+        forms = {
+            form for needle in (*wanted, *self._known.neighbours.values()) for form in needle.forms
+        }
+        seen = present(data, forms) | present(frames, forms)
+        controls = tuple(self._controls(seen))
         yield from controls
-        found = self._left_over((data, frames))
-        bare = without_needle(self._known)
-        self._by_structure |= bool(bare) or not controls
+        found = list(self._left_over(seen))
+        self._by_structure |= bool(self._bare) or not controls
         if len(frames):
-            if found or bare:
+            if found or self._bare:
                 yield Residue(
                     relative(log, self._site),
                     "the write-ahead log has not been emptied into the database",
@@ -111,7 +125,7 @@ class _Look:
                 yield Control(None, self._is_sound(), on_target=False)
         elif self._lost or self._by_structure:
             yield from self._in_pages(data, found)
-        if any(stands_in(old, each.forms) for each in (*self._lost, *self._spoken())):
+        if present(old, {form for needle in everything for form in needle.forms}):
             yield Residue(
                 relative(journal, self._site),
                 "the rollback journal keeps old pages",
@@ -125,44 +139,44 @@ class _Look:
             records=self._rows.read,
         )
 
-    def _spoken(self) -> Iterator[Needle]:
-        """Yield what the records say that are still readable."""
-        for trace in self._known.readable:
-            yield from of_trace(trace, KINDS, self._known.encoding)
+    def _has_other_tables(self) -> bool:
+        """Whether a page in use may belong to a table that is not the site's."""
+        own = self._rows.layout.table_names
+        parts = tuple(f"{name}_" for name in self._known.fulltext)
+        return any(
+            name.casefold() not in own
+            and name not in _OF_SQLITE
+            and not (name.startswith(parts) and not name.endswith("_content"))
+            for name in self._known.roots.values()
+        )
 
-    def _left_over(self, places: Sequence[Bytes]) -> list[Needle]:
-        """Return what stands somewhere and should not, as far as bytes alone tell."""
-        spoken = {each.text for each in self._spoken()}
-        table = self._rows.layout.table
-        return [
-            needle
-            for needle in self._lost
-            if needle.text not in spoken
-            and any(stands_in(place, needle.forms) for place in places)
+    def _left_over(self, seen: Collection[bytes]) -> Iterator[Needle]:
+        """Yield what stands somewhere and should not, as far as bytes alone tell."""
+        spoken = {needle.text for each in self._spoken for needle in each}
+        for needle in self._lost:
+            if needle.text in spoken or not any(form in seen for form in needle.forms):
+                continue
             # What other rows say as well tells of no record.
-            and not (
-                needle.kind is NeedleKind.METADATA
-                and holds(self._rows, table, needle, self._targets)
-            )
-        ]
+            if needle.kind is NeedleKind.METADATA and lives(self._rows, needle.text):
+                continue
+            yield needle
 
-    def _controls(self, places: Sequence[Bytes]) -> Iterator[Control]:
-        def seen(needle: Needle) -> bool:
-            return any(stands_in(place, needle.forms) for place in places)
-
-        known = self._known
+    def _controls(self, seen: Collection[bytes]) -> Iterator[Control]:
         tried: dict[NeedleKind, list[bool]] = {}
-        for trace in known.readable:
-            for kind, each in by_kind(of_trace(trace, known.kinds, known.encoding)).items():
-                tried.setdefault(kind, []).append(any(map(seen, each)))
+        for each in self._spoken:
+            for kind in KINDS:
+                own = [needle for needle in each if needle.kind is kind]
+                if own:
+                    was_seen = any(form in seen for needle in own for form in needle.forms)
+                    tried.setdefault(kind, []).append(was_seen)
         for kind, outcomes in tried.items():
             yield Control(kind, all(outcomes), on_target=True)
-        wanted = {each.kind for each in needles_of_gone(known)} or {NeedleKind.TEXT}
+        wanted = {needle.kind for needle in self._lost} or {NeedleKind.TEXT}
         for kind in KINDS:
-            near = known.neighbours.get(kind)
+            near = self._known.neighbours.get(kind)
             if kind in wanted and kind not in tried:
                 if near is not None:
-                    yield Control(kind, seen(near), on_target=False)
+                    yield Control(kind, any(form in seen for form in near.forms), on_target=False)
                 else:
                     # Nothing is left that the look could be tried on: the structure has to do.
                     self._by_structure = True
@@ -197,34 +211,36 @@ class _Look:
         """Whether something of what is gone stands in bytes that are not in use.
 
         A whole window of a text counts there, whoever else says it. A piece of one, and what is
-        shorter than a needle, count if no live row of the table says them. Of a record without
-        any needle a free page tells nothing unless it is empty.
+        shorter than a needle, count if no live row of the site says them. Of a record without any
+        needle a free page tells nothing unless it is empty.
         """
-        if any(stands_in(content, needle.forms) for needle in self._lost):
+        if self._bare and kind == FREE and content.count(0) != len(content):
             return True
-        bare = without_needle(self._known)
-        if bare and kind == FREE and content.count(0) != len(content):
+        if present(content, {form for needle in self._lost for form in needle.forms}):
             return True
         encoding = self._known.encoding
-        short = (each for trace in bare for each in short_forms(trace, encoding))
-        return any(
-            stands_in(content, each.forms)
-            and not holds(self._rows, self._rows.layout.table, each, self._targets)
-            for each in (*in_pieces(self._gone_texts(), encoding), *short)
-        )
+        parts = {part for text in self._gone_texts() for part in pieces(text, encoding)}
+        doubtful = [_text(part, encoding) for part in present(content, parts)]
+        doubtful += [
+            needle.text
+            for trace in self._bare
+            for needle in short_forms(trace, encoding)
+            if any(content.find(form) >= 0 for form in needle.forms)
+        ]
+        # Asking the rows takes its time. So many doubts are worth a rewrite.
+        return len(doubtful) > _MOST_DOUBTS or not all(lives(self._rows, text) for text in doubtful)
 
-    def _gone_texts(self) -> Iterator[Needle]:
-        """Yield all that is looked for in one piece each."""
+    def _gone_texts(self) -> Iterator[str]:
+        """Yield all that is looked for, each in one piece."""
         for trace, kinds in self._known.gone:
-            for kind, texts in (
-                (NeedleKind.ID, (trace.id,)),
-                (NeedleKind.TEXT, trace.texts),
-                (NeedleKind.METADATA, trace.metadata),
-            ):
-                if kind in kinds:
-                    yield from (Needle(kind, text, ()) for text in texts)
-        for text in unscoped(self._targets):
-            yield Needle(NeedleKind.TEXT, text, ())
+            said = {
+                NeedleKind.ID: (trace.id,),
+                NeedleKind.TEXT: trace.texts,
+                NeedleKind.METADATA: trace.metadata,
+            }
+            for kind in kinds:
+                yield from said[kind]
+        yield from unscoped(self._targets)
 
     def _in_other_tables(self, live: Mapping[str, Mapping[Needle, None]]) -> Iterator[Residue]:
         own = self._rows.layout.table_names
@@ -241,3 +257,13 @@ class _Look:
                 holds(self._rows, other, each, self._targets) for each in telling
             ):
                 yield Residue(f"table {shown}", "another table holds it")
+
+
+def _text(part: bytes, encoding: str) -> str:
+    """Return what a piece of a text says. Half a character at an end is left out."""
+    try:
+        return part.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    code = encoding.lower()
+    return part.decode(code if len(part) % 2 == 0 and code != "utf-8" else "utf-8", "ignore")

@@ -17,7 +17,7 @@ from purge_adapters._shadows import Shadow, look_through, shadows
 from purge_adapters._sql_find import find
 from purge_adapters._sql_known import KINDS, Known
 from purge_adapters._sql_layout import lay_out
-from purge_adapters._sql_needles import Needle, of_phrases, of_trace, stands_in
+from purge_adapters._sql_needles import of_phrases, of_trace, present
 from purge_adapters._sql_rows import Rows
 from purge_adapters._sql_settings import SqlSettings
 from purge_adapters._sql_sqlite import read_schema, statements
@@ -30,22 +30,17 @@ def copies(
 ) -> Iterator[Residue | NotChecked | Examined]:
     """Yield the copies of the database that hold what is looked for."""
     own = (path, *(beside(path, suffix) for suffix in (WAL, JOURNAL, "-shm")))
-    wanted = [
-        needle
-        for trace in (*known.readable, *known.lost)
-        for needle in of_trace(trace, KINDS, known.encoding)
-    ]
-    wanted.extend(of_phrases(targets, known.encoding))
+    needles = (
+        *(n for t in (*known.readable, *known.lost) for n in of_trace(t, KINDS, known.encoding)),
+        *of_phrases(targets, known.encoding),
+    )
+    wanted = {form for needle in needles for form in needle.forms}
 
     def holds(shadow: Shadow) -> bool:
         content = shadow.read()
-        return _stands(content, wanted) or _says(content, site, settings, targets)
+        return bool(present(content, wanted)) or _says(content, site, settings, targets)
 
     yield from look_through(shadows(own, site), holds)
-
-
-def _stands(content: bytes, wanted: list[Needle]) -> bool:
-    return any(stands_in(content, needle.forms) for needle in wanted)
 
 
 def _says(content: bytes, site: Site, settings: SqlSettings, targets: Targets) -> bool:

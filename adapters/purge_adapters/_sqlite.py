@@ -208,7 +208,7 @@ def looking(path: Path) -> Iterator[Snapshot]:
         raise moved()
 
 
-def in_memory(content: bytes) -> sqlite3.Connection:
+def in_memory(content: bytes | bytearray) -> sqlite3.Connection:
     """Return a connection to a database in memory with the content of a database file.
 
     Raises:
@@ -216,7 +216,9 @@ def in_memory(content: bytes) -> sqlite3.Connection:
     """
     if content[18:20] == b"\x02\x02":
         # A database in memory has no write-ahead log, and none is needed: there are no frames.
-        content = content[:18] + b"\x01\x01" + content[20:]
+        patched = bytearray(content)
+        patched[18:20] = b"\x01\x01"
+        content = patched
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         if content:

@@ -106,7 +106,8 @@ class JsonlAdapter(Adapter[JsonlSettings]):
     def check(self) -> Iterator[Statement]:
         """Say what is true of the files and of what lies around them."""
         files, gaps = self._files()
-        yield from check_logs(self.site, files, gaps, self._fields)
+        everything = {it for it in walk(self.site, self._patterns) if isinstance(it, Path)}
+        yield from check_logs(self.site, files, gaps, sorted(everything - set(files)), self._fields)
 
     def find(self, targets: Targets) -> Iterator[Finding]:
         """Yield every record that holds a target, one for each id."""
@@ -119,7 +120,7 @@ class JsonlAdapter(Adapter[JsonlSettings]):
         guard(removals)
         files, _ = self._files()
         shared = {gap.where: gap for gap in shared_files(files, self.site)}
-        told: set[str] = set()
+        told: set[tuple[str, str]] = set()
         for name, parts in parts_of(removals).items():
             path = self.site.path(name)
             where = relative(path, self.site)
@@ -135,8 +136,9 @@ class JsonlAdapter(Adapter[JsonlSettings]):
             else:
                 left = edit_log(path, where, parts, self._fields, self.site.action)
             for item in left:
-                if item.match.id not in told:
-                    told.add(item.match.id)
+                record = (item.match.id, item.match.part)
+                if record not in told:
+                    told.add(record)
                     yield item
 
     def sanitize(self, residue: Sequence[Residue]) -> Iterator[NotRemoved | NotChecked]:

@@ -14,6 +14,8 @@ from purge.adapter import Action
 from purge.testing import AdapterContract
 from purge.testing.breakages import read_quietly
 from purge.testing.harness import METADATA, OTHER, SCOPE, SOURCE, Breakage, Harness, Planted
+from purge.testing.suite_breaking import BreakingSuite
+from purge.testing.suite_removing import RemovingSuite
 from purge_adapters.jsonl import JsonlAdapter
 
 
@@ -149,7 +151,9 @@ class TestJsonlGzip(AdapterContract):
     harness = GzipHarness
 
 
-class TestJsonlZstd(AdapterContract):
+class TestJsonlZstd(RemovingSuite, BreakingSuite):
+    """What depends on how the file is read and written."""
+
     harness = ZstdHarness
 
 

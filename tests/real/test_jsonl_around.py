@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,16 @@ def test_a_file_whose_names_are_all_of_the_site_loses_the_record_under_each(logs
     assert purged.left == ()
     assert purged.after.not_checked == ()
     assert logs.bytes_of() == logs.bytes_of("logs/b.jsonl") == as_line(said("kept", "a"))
+
+
+def test_a_second_name_that_an_interrupted_purge_left_is_no_obstacle(logs: Logs) -> None:
+    logs.write(said("x", TEXT), said("kept", "a"))
+    os.link(logs.path(), logs.path("logs/.purge-old99-1-1-0123456789ab-01234567"))
+    purged = logs.case().purge(phrase(TEXT))
+    assert purged.left == ()
+    assert purged.after.not_checked == ()
+    assert purged.after.residue == ()
+    assert os.listdir(logs.path().parent) == ["a.jsonl"]
 
 
 # --- companions (LOG-06) --------------------------------------------------------------------------
@@ -353,6 +364,33 @@ def test_check_counts_lines_that_are_no_json_and_faults_damaged_ones(logs: Logs)
     statements = logs.case().check()
     assert any("1 line." in it.sentence and it.ok for it in statements)
     assert any("Damaged" in it.sentence and not it.ok for it in statements)
+
+
+def test_check_tells_of_files_that_are_no_logs_by_their_names(logs: Logs) -> None:
+    logs.write(said("x", "a"))
+    logs.write_bytes(TEXT.encode(), "logs/a/tool-results/1.txt")
+    logs.write_bytes(TEXT.encode(), f"logs/a/named.{TEXT}")
+    (sentence,) = [it.sentence for it in logs.case().check() if "Other files" in it.sentence]
+    assert "2 (" in sentence
+    assert "1 .txt" in sentence
+    assert TEXT not in sentence
+
+
+def test_without_the_driver_a_zstd_log_is_said_and_left(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs.write(said("x", TEXT))
+    packed = zstandard.compress(OLD)
+    path = logs.write_bytes(packed, "logs/b.jsonl.zst")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    purged = logs.case().purge(phrase(TEXT))
+    assert purged.found.ids == ("x",)
+    assert [gap.problem for gap in purged.found.not_checked] == [ProblemCode.UNSUPPORTED]
+    assert "jsonl" in purged.found.not_checked[0].why
+    assert [gap.where for gap in purged.after.not_checked] == ["logs/b.jsonl.zst"]
+    assert any("logs/b.jsonl.zst" in sentence for sentence in faults(logs))
+    assert path.read_bytes() == packed
+    assert logs.bytes_of() == b""
 
 
 def test_check_tells_of_a_history(logs: Logs) -> None:

@@ -93,6 +93,21 @@ def test_the_same_id_in_another_scope_is_another_record(logs: Logs) -> None:
     assert logs.bytes_of() == b"".join(map(as_line, kept))
 
 
+def test_records_of_one_id_in_several_scopes_are_told_apart(logs: Logs) -> None:
+    logs.write(said("1", "a", cwd="north"), said("1", "b", cwd="south"), said("1", "c"))
+    matches = logs.case().find(ids("1")).matches
+    assert [match.id for match in matches] == ["1", "1", "1"]
+    assert len({match.part for match in matches}) == 3
+    assert not any(word in match.part for match in matches for word in ("north", "south"))
+    again = logs.case().find(ids("1")).matches
+    assert [match.part for match in again] == [match.part for match in matches]
+    in_scope = Targets([target(TargetKind.ID, "1", scope={"project": "north"})])
+    certain = [it for it in logs.case().find(in_scope).matches if not it.hits[0].scope_unknown]
+    assert [match.part for match in certain] == [matches[0].part]
+    assert logs.case().remove(certain) == ()
+    assert logs.bytes_of() == as_line(said("1", "b", cwd="south")) + as_line(said("1", "c"))
+
+
 def test_a_record_that_does_not_say_its_scope_is_shown_as_such(logs: Logs) -> None:
     logs.write(said("x", TEXT), said("y", TEXT, cwd="north"), said("z", TEXT, cwd=["a", "b"]))
     found = logs.case().find(phrase(TEXT, project="north"))

@@ -178,6 +178,18 @@ def test_a_record_that_changed_is_left_and_the_others_go(logs: Logs, action: Act
     assert logs.bytes_of() == changed + rest
 
 
+def test_another_record_of_the_same_length_in_its_place_is_not_taken_for_it(logs: Logs) -> None:
+    logs.write(said("x", TEXT), said("y", "a"))
+    found = logs.case().find(ids("x"))
+    others = [as_line(said("z", TEXT)), as_line(said("y", "a"))]
+    logs.write(*others)
+    assert logs.case().remove(found.matches) == ()
+    assert logs.bytes_of() == b"".join(others)
+    logs.write(*others, said("x", TEXT))
+    assert logs.case().remove(found.matches) == ()
+    assert logs.bytes_of() == b"".join(others)
+
+
 def test_only_as_many_lines_go_as_were_found(logs: Logs) -> None:
     logs.write(said("x", TEXT), said("kept", "a"))
     found = logs.case().find(ids("x"))

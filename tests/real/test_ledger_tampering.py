@@ -142,6 +142,19 @@ def test_an_older_copy_of_the_keys_brings_no_key_back(
             ledger.targets(missing)
 
 
+def test_an_event_that_was_changed_together_with_its_hash(
+    path: Path, key_file: Path, request_id: str
+) -> None:
+    from purge.ledger.events import digest_of_event
+
+    with altered(path) as raw:
+        row = raw.execute("SELECT * FROM events WHERE kind = 'intent'").fetchone()
+        seq, at, kind, request, site, _, previous, _ = row
+        digest = digest_of_event(seq, at, kind, request, site, '{"n":2}', previous)
+        raw.execute("UPDATE events SET body = '{\"n\":2}', hash = ? WHERE seq = ?", (digest, seq))
+    assert first_fault(path, key_file) == f"Event {seq + 1} does not follow the one before it."
+
+
 def test_a_chain_that_was_remade(path: Path, key_file: Path, request_id: str) -> None:
     """Every hash is right again after a change in the middle: only the anchor tells."""
     from purge.ledger.events import digest_of_event

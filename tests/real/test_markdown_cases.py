@@ -97,7 +97,8 @@ def test_a_note_that_explains_markers_is_left_as_it_is(
     assert notes.text("help.md") == text
 
 
-def test_a_marker_is_no_match_and_a_like_of_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("record", ["file", "section", "block"])
+def test_a_marker_is_no_match_and_a_like_of_it_is(tmp_path: Path, record: str) -> None:
     genuine = f"RETRACTS: {PHRASE}\n"
     others = {
         "fence.md": f"```\n{genuine}```\n",
@@ -110,6 +111,7 @@ def test_a_marker_is_no_match_and_a_like_of_it_is(tmp_path: Path) -> None:
         "low.md": genuine.lower(),
     }
     notes = Notes(tmp_path, {"genuine.md": genuine, "bom.md": f"\ufeff{genuine}", **others})
+    notes.record = record
     assert sorted(match.where.partition(",")[0] for match in notes.find(phrase())) == sorted(others)
     assert not any(match.carries_marker for match in notes.find(phrase()))
 

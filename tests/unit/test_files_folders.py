@@ -37,6 +37,7 @@ def start() -> tuple[subprocess.Popen[str], Path]:
         [sys.executable, "-c", WORKER],
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert worker.stdout is not None
@@ -75,7 +76,8 @@ def test_a_folder_goes_when_its_process_is_killed(temporary: Path, how: signal.S
     worker, folder = start()
     with worker:
         assert (folder / "secret.db").exists()
-        worker.send_signal(how)
+        # To the whole group, as an interrupt from the keyboard goes.
+        os.killpg(worker.pid, how)
         worker.wait(timeout=10)
     assert wait_until_gone(folder)
 

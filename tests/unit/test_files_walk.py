@@ -137,6 +137,21 @@ def test_a_link_named_by_the_manifest_may_not_leave_the_root(site: Site) -> None
         names(site, "../*.log")
 
 
+def test_a_file_that_goes_away_while_its_folder_is_listed_is_no_error(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(site, "a/1.log", "a/2.log", "a/3.log")
+    scandir = os.scandir
+
+    def listed_and_gone(folder: str) -> list[os.DirEntry[str]]:
+        entries = list(scandir(folder))
+        (site.root / "a/2.log").unlink(missing_ok=True)
+        return entries
+
+    monkeypatch.setattr(os, "scandir", listed_and_gone)
+    assert names(site, "a") == ["a/1.log", "a/3.log"]
+
+
 def test_what_is_no_regular_file_is_never_opened(site: Site) -> None:
     plant(site, "a/1.log")
     os.mkfifo(site.root / "a/pipe.log")

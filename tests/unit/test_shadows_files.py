@@ -89,20 +89,18 @@ def test_a_copy_beside_the_file_is_a_shadow(site: Site, name: str, covered: bool
     assert (shadow.where, shadow.read(), shadow.fixable) == (f"notes/{name}", SECRET, False)
 
 
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("a.md.1.gz", gzip.compress(SECRET[:9]) + gzip.compress(SECRET[9:]) + b"\0" * 100),
-        ("a.md.2.zst", zstandard.compress(SECRET[:9]) + zstandard.compress(SECRET[9:])),
-        ("a.md.3.bz2", bz2.compress(SECRET[:9]) + bz2.compress(SECRET[9:])),
-        ("a.md.4.xz", lzma.compress(SECRET[:9]) + b"\0\0\0\0" + lzma.compress(SECRET[9:])),
-        ("a.md.gz", gzip.compress(SECRET)),
-    ],
-)
-def test_a_compressed_copy_is_read_out_of_its_compression(
-    site: Site, name: str, data: bytes
-) -> None:
-    plant(site, f"notes/{name}", data)
+PACKED = {
+    "a.md.1.gz": gzip.compress(SECRET[:9]) + gzip.compress(SECRET[9:]) + b"\0" * 100,
+    "a.md.2.zst": zstandard.compress(SECRET[:9]) + zstandard.compress(SECRET[9:]),
+    "a.md.3.bz2": bz2.compress(SECRET[:9]) + bz2.compress(SECRET[9:]),
+    "a.md.4.xz": lzma.compress(SECRET[:9]) + b"\0\0\0\0" + lzma.compress(SECRET[9:]),
+    "a.md.gz": gzip.compress(SECRET),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_compressed_copy_is_read_out_of_its_compression(site: Site, name: str) -> None:
+    plant(site, f"notes/{name}", PACKED[name])
     (shadow,) = look(site)
     assert isinstance(shadow, Shadow)
     assert shadow.read() == SECRET
@@ -183,7 +181,7 @@ def test_the_desktops_trash_is_asked_where_its_files_come_from(site: Site, home:
 
 
 @contextmanager
-def deleted_and_held(path: Path) -> Iterator[int]:
+def deleted_and_held(path: Path, *, delete: bool = True) -> Iterator[int]:
     source = "import sys; held = open(sys.argv[1]); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-I", "-c", source, str(path)],
@@ -193,7 +191,8 @@ def deleted_and_held(path: Path) -> Iterator[int]:
         assert process.stdout is not None
         assert process.stdin is not None
         process.stdout.readline()
-        path.unlink()
+        if delete:
+            path.unlink()
         yield process.pid
         process.stdin.close()
 
@@ -209,6 +208,11 @@ def test_a_deleted_file_that_a_process_holds_is_a_shadow(site: Site, name: str) 
         assert shadow.where == f"notes/{name} (process {pid})"
         assert shadow.read() == SECRET
     assert places(site) == []
+
+
+def test_a_file_that_is_merely_open_is_no_shadow(site: Site) -> None:
+    with deleted_and_held(site.root / "notes/a.md", delete=False):
+        assert places(site) == []
 
 
 def test_a_deleted_file_of_others_is_no_shadow(site: Site) -> None:
