@@ -125,6 +125,10 @@ class Database:
             if stretch.kind == FREE
         )
 
+    def unused_bytes(self) -> Mapping[str, bytes]:
+        """Return, by kind of stretch, all that stands where no row lives."""
+        return self._pages.unused_bytes()
+
     def close(self) -> None:
         """Let go of the file."""
         self._content.close()

@@ -311,6 +311,10 @@ class Look:
                 tables[str(place.table)] = None
         if not self.traces and self.targets and store.has_churn():
             kinds |= {FREE: None} if database.has_full_free_pages() else {}
+        # Somebody may have deleted the words earlier, under an id that nobody knows any more.
+        for kind, content in database.unused_bytes().items():
+            if self.targets.mentioned_in(content):
+                kinds[kind] = None
         for kind in kinds:
             yield _residue(DATABASE, f"unused space ({kind}) still holds some of it", PAGES)
         for table in tables:

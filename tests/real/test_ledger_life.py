@@ -223,6 +223,8 @@ def test_events_that_may_not_follow_leave_nothing_behind(ledger: Ledger) -> None
                 StepRecord("restic", State.CONFIRMED_DELETED).event(id, "backups"),
             ]
         )
+    with pytest.raises(LedgerFault, match="names no request"):
+        ledger.append([Event(EventKind.REQUEST_WITHDRAWN)])
     with pytest.raises(TypeError, match="floats"):
         ledger.append([Event(EventKind.FACT, id, "logs", {"seconds": 1.5})])
     assert ledger.verify() == before
