@@ -39,6 +39,7 @@ def check(manifest: ManifestOption = None, as_json: JsonOption = False) -> None:
             }
         )
     else:
+        from rich.table import Table
         from rich.text import Text
 
         out = console()
@@ -46,8 +47,10 @@ def check(manifest: ManifestOption = None, as_json: JsonOption = False) -> None:
         for site in checked:
             out.print()
             out.print(Text(f"{site.site}", style="bold") + Text(f"  {site.adapter}", style="dim"))
+            lines = Table.grid(padding=(0, 1, 0, 0))
             for line in site.statements:
-                mark = Text("  ✓ ", style="green") if line.ok else Text("  ✗ ", style="bold red")
-                out.print(mark + Text(line.sentence))
+                mark = Text("  ✓", style="green") if line.ok else Text("  ✗", style="bold red")
+                lines.add_row(mark, Text(line.sentence))
+            out.print(lines)
     if not ok:
         raise typer.Exit(ExitCode.ERROR)

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import purge
@@ -39,8 +40,8 @@ def main() -> None:
                 copy.mkdir()
                 shutil.copy(place / "planted.db", copy / "memories.db")
             (ours / "purge.yaml").write_text(MANIFEST)
-            hand = seconds(lambda path=theirs, id=wanted: by_hand(path / "memories.db", id))
-            mine = seconds(lambda path=ours, id=wanted: by_purge(path, id))
+            hand = seconds(partial(by_hand, theirs / "memories.db", wanted))
+            mine = seconds(partial(by_purge, ours, wanted))
             if turn:  # The first turn pays for the imports.
                 by_hand_times.append(hand)
                 purge_times.append(mine)
