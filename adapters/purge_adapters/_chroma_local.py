@@ -29,8 +29,6 @@ from purge_adapters._chroma_records import (
     carries_marker,
     digest,
     mapped,
-    plain,
-    qualify,
 )
 from purge_adapters._chroma_residue import Look, numbers, waiting
 from purge_adapters._chroma_search import returned
@@ -59,7 +57,7 @@ class Local:
             yield from missing
             yield Examined(files=1, bytes=self.folder.file.stat().st_size)
             for collection in collections:
-                look = _Reading(self.fields, store, collection, collections, self.folder)
+                look = _Reading(self.fields, store, collection, self.folder)
                 yield from look.find(targets)
             yield from self._search(store, collections, targets)
 
@@ -67,7 +65,7 @@ class Local:
         self, store: Store, collections: Sequence[Collection], targets: Targets
     ) -> Iterator[Finding]:
         """Ask a client's own reads for ids that stand in no table."""
-        wanted = {plain(id_) for id_ in targets.ids(self.fields.site.name)}
+        wanted = set(targets.ids(self.fields.site.name))
         for collection in collections:
             wanted -= {item.id for item in store.items(collection, wanted)}
         if not wanted:
@@ -93,15 +91,14 @@ class Local:
                 if owner != collection.id:
                     continue
                 item = Item(id_, None, {})
-                hits = self.fields.match(targets, item, collection.name)
                 vector = index.vector(id_) if isinstance(index, Index) else None
-                name = qualify(collection.name, id_)
                 yield Match(
-                    id=name if name in targets.ids(self.fields.site.name) else id_,
-                    hits=hits,
+                    id=id_,
+                    part=collection.id,
+                    hits=self.fields.match(targets, item),
                     where=f"collection '{collection.name}', vector index only",
                     handle=Handle(collection.id, id_, None).as_json(),
-                    trace=self.fields.trace(item, id_, [vector] if vector else []),
+                    trace=self.fields.trace(item, [vector] if vector else []),
                 )
 
     def residue(self, targets: Targets) -> Iterator[Observation]:
@@ -179,17 +176,11 @@ class _Reading:
     """One look at one collection."""
 
     def __init__(
-        self,
-        fields: Fields,
-        store: Store,
-        collection: Collection,
-        all_: Sequence[Collection],
-        folder: Folder,
+        self, fields: Fields, store: Store, collection: Collection, folder: Folder
     ) -> None:
         self.fields = fields
         self.store = store
         self.collection = collection
-        self.others = [other for other in all_ if other is not collection]
         self.folder = folder
         self._index: Index | NotChecked | None = None
         self._opened = False
@@ -215,7 +206,7 @@ class _Reading:
 
     def _candidates(self, targets: Targets) -> set[str]:
         site = self.fields.site
-        found = {plain(id_) for id_ in targets.ids(site.name)}
+        found = set(targets.ids(site.name))
         wanted = [(field, targets.lineage(source)) for source, field in site.derived_from.items()]
         wanted.append((site.subject, targets.subjects()))
         for field, values in wanted:
@@ -237,21 +228,19 @@ class _Reading:
         return self.store.count(self.collection) - linked
 
     def _matches(self, item: Item, targets: Targets) -> Iterator[Match]:
-        hits = self.fields.match(targets, item, self.collection.name)
+        hits = self.fields.match(targets, item)
         if hits:
             yield self._match(item, hits)
 
     def _match(self, item: Item, hits: tuple[Hit, ...]) -> Match:
-        name = item.id
-        if any(any(True for _ in self.store.items(other, [item.id])) for other in self.others):
-            name = qualify(self.collection.name, item.id)
         vectors, newest = self._vectors(item.id)
         return Match(
-            id=name,
+            id=item.id,
+            part=self.collection.id,
             hits=hits,
             where=f"collection '{self.collection.name}'",
             handle=Handle(self.collection.id, item.id, digest(item)).as_json(),
-            trace=self.fields.trace(item, name, vectors),
+            trace=self.fields.trace(item, vectors),
             parents=self.fields.parents(item),
             readability=self.fields.readability(item, hits, newest),
             carries_marker=carries_marker(item),

@@ -21,8 +21,6 @@ from purge_adapters._chroma_store import DOCUMENT, URI, Item, Value
 OWN_ID: Final = "$id"
 KEY: Final = "$key:"
 """Marks, in the name of a field, that the words stand in the key and not in its value."""
-PLACE: Final = "\x1f"
-"""Between collection and id where the same id stands in several collections of the site."""
 _FAR: Final = 1000.0
 
 
@@ -38,17 +36,9 @@ class Fields:
     site: Site
     text: tuple[str, ...] = ()
 
-    def match(self, targets: Targets, item: Item, collection: str) -> tuple[Hit, ...]:
-        """Return how a record of a collection is named, by its id alone or by both."""
-        name = self.site.name
-        record = self.record(item)
-        hits = targets.match(name, record)
-        qualified = qualify(collection, item.id)
-        if qualified in targets.ids(name):
-            known = set(hits)
-            alone = Record(qualified, (), (), record.scope)
-            hits += tuple(hit for hit in targets.match(name, alone) if hit not in known)
-        return hits
+    def match(self, targets: Targets, item: Item) -> tuple[Hit, ...]:
+        """Return how a record is named."""
+        return targets.match(self.site.name, self.record(item))
 
     def record(self, item: Item) -> Record:
         """Return what looking needs to know of a record."""
@@ -86,7 +76,7 @@ class Fields:
         value = item.id if field_name == OWN_ID else item.metadata.get(field_name)
         return tuple(dict.fromkeys(id_ for id_ in _ids_in(value) if id_))
 
-    def trace(self, item: Item, name: str, vectors: Sequence[Sequence[float]]) -> Trace:
+    def trace(self, item: Item, vectors: Sequence[Sequence[float]]) -> Trace:
         """Return what a record looks like in bytes."""
         given = {*self._given(), URI}
         metadata = sorted(key for key in item.metadata if key not in given)
@@ -97,17 +87,16 @@ class Fields:
             for text in _strings(value)
         ]
         return Trace(
-            id=name,
-            texts=tuple(self._own_texts(item)),
+            id=item.id,
+            texts=self.texts(item),
             metadata=tuple(dict.fromkeys(metadata)),
             vectors=tuple(dict.fromkeys(tuple(vector) for vector in vectors)),
         )
 
-    def _own_texts(self, item: Item) -> Iterable[str]:
-        if item.document:
-            yield item.document
-        for key in self.text:
-            yield from filter(None, _strings(item.metadata.get(key)))
+    def texts(self, item: Item) -> tuple[str, ...]:
+        """Return the document and what stands in the text fields."""
+        found = [item.document, *(t for key in self.text for t in _strings(item.metadata.get(key)))]
+        return tuple(text for text in found if text)
 
     def readability(
         self, item: Item, hits: Sequence[Hit], vector: Sequence[float] | None
@@ -184,16 +173,6 @@ def digest(item: Item) -> str:
     """Return a digest of document and metadata, to tell whether a record changed."""
     said = json.dumps([item.document, item.metadata], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def qualify(collection: str, id_: str) -> str:
-    """Return the name of a record whose id stands in several collections of the site."""
-    return f"{collection}{PLACE}{id_}"
-
-
-def plain(name: str) -> str:
-    """Return the id that stands in the store, for a name that may say the collection too."""
-    return name.rpartition(PLACE)[2]
 
 
 def carries_marker(item: Item) -> bool:

@@ -23,13 +23,19 @@ from purge.adapter import (
     Residue,
     Site,
 )
-from purge.targets import NEEDLE_BYTES, NeedleKind, Record, Targets, Text, Trace
+from purge.targets import NeedleKind, Record, Targets, Text, Trace
 from purge_adapters import _chroma_trigrams as trigrams
-from purge_adapters._bytes import find_bytes
 from purge_adapters._chroma_folder import Folder
 from purge_adapters._chroma_index import DATA, FILES, Index
-from purge_adapters._chroma_needles import Database, Needles, needles_of, vector_pieces
-from purge_adapters._chroma_records import Fields, is_neutral, plain, qualify
+from purge_adapters._chroma_needles import (
+    Database,
+    Finder,
+    Needles,
+    mapped,
+    needles_of,
+    vector_pieces,
+)
+from purge_adapters._chroma_records import Fields, is_neutral
 from purge_adapters._chroma_store import DATABASE, DELETE, Collection, Item, LogRow, Store
 from purge_adapters._files import os_problem
 from purge_adapters._shadows import Shadow, is_variant, look_through, shadows
@@ -115,8 +121,10 @@ class Look:
                     yield index
                     index = None
                 states.append(self._state(store, collection, index))
-            gone = [trace for trace in self.traces if not self._is_readable(trace, states)]
-            readable = [trace for trace in self.traces if trace not in gone]
+            gone: list[Trace] = []
+            readable: list[Trace] = []
+            for trace in self.traces:
+                (readable if self._is_readable(trace, states) else gone).append(trace)
             needles = needles_of(gone, self._unread(states), self.site.name)
             if self.targets:
                 yield from self._in_tables(store, states, gone)
@@ -141,17 +149,20 @@ class Look:
     def _state(self, store: Store, collection: Collection, index: Index | None) -> _State:
         log = list(store.log(collection))
         state = _State(collection, index, store.ids(collection), log)
-        named = {row.id for row in log} | {plain(trace.id) for trace in self.traces}
+        named = {row.id for row in log} | {trace.id for trace in self.traces}
         state.touched = {item.id: item for item in store.items(collection, named & state.live)}
         return state
 
     def _is_readable(self, trace: Trace, states: Iterable[_State]) -> bool:
-        """Whether a record that was found is still there and has its text."""
+        """Whether a record that was found is still there and has its text.
+
+        Another record of the same id, in another collection, says something else.
+        """
         for state in states:
-            item = state.touched.get(plain(trace.id))
-            if item is None or trace.id not in (item.id, qualify(state.collection.name, item.id)):
+            item = state.touched.get(trace.id)
+            if item is None or self.fields.texts(item) != trace.texts:
                 continue
-            hits = self.fields.match(self.targets, item, state.collection.name)
+            hits = self.fields.match(self.targets, item)
             vector = state.vector(item.id)
             if self.fields.readability(item, hits, vector) is Readability.READABLE:
                 return True
@@ -161,7 +172,7 @@ class Look:
         """Return the targets whose own words can only be left-overs: all but live ids."""
         live = {id_ for state in states for id_ in state.live}
         site = self.site.name
-        gone = {id_ for id_ in self.targets.ids(site) if plain(id_) not in live}
+        gone = {id_ for id_ in self.targets.ids(site) if id_ not in live}
         return Targets(
             target
             for target in self.targets
@@ -199,8 +210,7 @@ class Look:
             )
 
     def _is_in_log(self, state: _State, gone: Sequence[Trace]) -> bool:
-        wanted = {plain(trace.id) for trace in gone}
-        wanted |= {plain(id_) for id_ in self.targets.ids(self.site.name)}
+        wanted = {trace.id for trace in gone} | set(self.targets.ids(self.site.name))
         texts = [text for trace in gone for text in trace.needles(NeedleKind.TEXT)]
         vectors = {
             struct.pack(f"<{len(vector)}f", *vector)
@@ -217,7 +227,7 @@ class Look:
                     return True
                 if row.operation == DELETE:
                     continue
-                if self.fields.match(self.targets, said, state.collection.name):
+                if self.fields.match(self.targets, said):
                     return True
             own = set(_strings(item)) if item is not None else set()
             old = [text for text in (*_strings(said), *row.removed_keys()) if text not in own]
@@ -270,7 +280,7 @@ class Look:
                     INDEX,
                     state.collection,
                 )
-            elif any(form in index.tail for form in needles):
+            elif Finder(needles).stands_in(bytes(index.tail)):
                 # Chroma writes a new index out with whatever stood in that memory before.
                 yield _residue(
                     f"vector index of {state.where}",
@@ -287,15 +297,13 @@ class Look:
         if moment(path).hot:
             yield NotChecked(path.name, "a change is under way", ProblemCode.BUSY)
             return
-        try:
-            database = Database(path, store.connection)
-        except Malformed:
-            yield NotChecked(path.name, "its pages do not fit together", ProblemCode.CORRUPT)
-            return
-        try:
+        with mapped(path) as content:
+            try:
+                database = Database(content, store.connection)
+            except Malformed:
+                yield NotChecked(path.name, "its pages do not fit together", ProblemCode.CORRUPT)
+                return
             yield database
-        finally:
-            database.close()
 
     def _in_database(
         self, store: Store, database: Database, needles: Needles
@@ -312,9 +320,10 @@ class Look:
         if not self.traces and self.targets and store.has_churn():
             kinds |= {FREE: None} if database.has_full_free_pages() else {}
         # Somebody may have deleted the words earlier, under an id that nobody knows any more.
-        for kind, content in database.unused_bytes().items():
-            if self.targets.mentioned_in(content):
-                kinds[kind] = None
+        if self.targets.needs_texts:
+            for kind, content in database.unused_bytes().items():
+                if self.targets.mentioned_in(content):
+                    kinds[kind] = None
         for kind in kinds:
             yield _residue(DATABASE, f"unused space ({kind}) still holds some of it", PAGES)
         for table in tables:
@@ -332,6 +341,7 @@ class Look:
                 else:
                     yield Residue(orphan.name, "a folder of a collection that is no more")
         count = size = 0
+        finder = Finder(needles)
         segments = store.segment_ids()
         sides = [beside(self.folder.file, suffix) for suffix in (WAL, JOURNAL)]
         for path in self.folder.files():
@@ -343,14 +353,16 @@ class Look:
                 continue
             count, size = count + 1, size + path.stat().st_size
             if path in sides:
-                if find_bytes(path, needles):
-                    yield _residue(name, "pages from before the last change", PAGES)
+                with mapped(path) as content:
+                    if finder.stands_in(content):
+                        yield _residue(name, "pages from before the last change", PAGES)
                 continue
             if path.parent.name in segments and path.name in FILES:
                 continue  # Understood to the last byte by the index.
             try:
-                if find_bytes(path, needles):
-                    yield Residue(name, "a file that is not Chroma's holds it")
+                with mapped(path) as content:
+                    if finder.stands_in(content):
+                        yield Residue(name, "a file that is not Chroma's holds it")
             except OSError as error:
                 problem = os_problem(error, name)
                 yield NotChecked(name, str(problem), ProblemCode(problem.problem))
@@ -360,31 +372,41 @@ class Look:
         """Look through copies of the folder and of its files."""
         files = [path for path in self.folder.files() if isinstance(path, Path)]
         own = [*files, *(beside(self.folder.file, suffix) for suffix in (WAL, JOURNAL, "-shm"))]
-        forms = tuple(needles)
-        longest = max(map(len, forms), default=1)
+        if not needles:
+            return
+        finder = Finder(needles)
+        longest = max(map(len, needles))
 
         def holds(shadow: Shadow) -> bool:
             rest = b""
             for block in shadow.blocks():
                 content = rest + block
-                if any(form in content for form in forms):
+                if finder.stands_in(content):
                     return True
                 rest = content[-longest:]
             return False
 
-        if not forms:
-            return
         yield from look_through(shadows(own, self.site), holds)
         for path in sorted(self.folder.directory.parent.iterdir()):
             if path.is_dir() and is_variant(path.name, self.folder.directory.name):
-                yield from self._in_copy(path, forms)
+                yield from self._in_copy(path, finder)
 
-    def _in_copy(self, copy: Path, forms: Sequence[bytes]) -> Iterator[Observation]:
+    def _in_copy(self, copy: Path, finder: Finder) -> Iterator[Observation]:
         """Look through a folder beside the store that is named after it."""
-        files = [path for path in sorted(copy.rglob("*")) if path.is_file()]
-        if any(find_bytes(path, forms) for path in files if not path.is_symlink()):
-            yield Residue(copy.name, "a copy beside the folder, which nothing removes")
-        yield Examined(files=len(files))
+        count = 0
+        for path in sorted(copy.rglob("*")):
+            if path.is_symlink() or not path.is_file():
+                continue
+            count += 1
+            try:
+                with mapped(path) as content:
+                    if finder.stands_in(content):
+                        yield Residue(copy.name, "a copy beside the folder, which nothing removes")
+                        break
+            except OSError as error:
+                problem = os_problem(error, copy.name)
+                yield NotChecked(copy.name, str(problem), ProblemCode(problem.problem))
+        yield Examined(files=count)
 
     # Controls.
 
@@ -413,7 +435,7 @@ class Look:
         if kind is NeedleKind.VECTOR:
             return any(self._sees_vector(states, vector) for vector in trace.vectors)
         only = Trace(
-            plain(trace.id) if kind is NeedleKind.ID else "",
+            trace.id if kind is NeedleKind.ID else "",
             trace.texts if kind is NeedleKind.TEXT else (),
             trace.metadata if kind is NeedleKind.METADATA else (),
         )
@@ -435,14 +457,12 @@ class Look:
             some = sorted(state.live)[: _NEIGHBOURS // len(states) + 1]
             for item in store.items(state.collection, some):
                 vector = state.vector(item.id)
-                yield self.fields.trace(item, item.id, [vector] if vector else [])
+                yield self.fields.trace(item, [vector] if vector else [])
 
 
 def _has(trace: Trace, kind: NeedleKind) -> bool:
     if kind is NeedleKind.VECTOR:
         return any(vector_pieces(vector) for vector in trace.vectors)
-    if kind is NeedleKind.ID:
-        return len(plain(trace.id).encode("utf-8", "surrogatepass")) >= NEEDLE_BYTES
     return bool(trace.needles(kind))
 
 

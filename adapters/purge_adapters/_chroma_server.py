@@ -22,7 +22,7 @@ from purge.adapter import (
     Residue,
     Statement,
 )
-from purge.targets import NeedleKind, Targets
+from purge.targets import Hit, NeedleKind, Targets
 from purge_adapters._chroma_client import (
     PAGE,
     collections_of,
@@ -37,8 +37,6 @@ from purge_adapters._chroma_records import (
     carries_marker,
     digest,
     is_neutral,
-    plain,
-    qualify,
 )
 from purge_adapters._chroma_store import Item
 
@@ -159,16 +157,14 @@ class Server:
         with self.address.connect() as client:
             collections, missing = self._collections(client)
             yield from missing
-            met: dict[str, int] = {}
-            held: list[tuple[str, Collection, Item]] = []
             for id_, collection in collections.items():
+                held: list[tuple[Item, tuple[Hit, ...]]] = []
                 count = unlinked = 0
                 for item in _pages(collection):
                     count += 1
                     unlinked += self.fields.is_unlinked(item)
-                    if self.fields.match(targets, item, collection.name):
-                        held.append((id_, collection, item))
-                        met[item.id] = 0
+                    if hits := self.fields.match(targets, item):
+                        held.append((item, hits))
                 yield Examined(records=count, unlinked=unlinked)
                 if count != collection.count():
                     yield NotChecked(
@@ -176,25 +172,23 @@ class Server:
                         "it changed while it was read",
                         ProblemCode.CHANGED_UNDERNEATH,
                     )
-            for collection in collections.values():
-                for item, _ in get_by_id(collection, sorted(met)):
-                    met[item.id] += 1
-            for id_, collection, item in held:
-                yield from self._match(targets, id_, collection, item, met[item.id] > 1)
+                yield from self._matches(id_, collection, held)
             yield from self._ghosts(collections, targets)
 
-    def _match(
-        self, targets: Targets, id_: str, collection: Collection, item: Item, shared: bool
+    def _matches(
+        self, id_: str, collection: Collection, held: Sequence[tuple[Item, tuple[Hit, ...]]]
     ) -> Iterator[Match]:
-        hits = self.fields.match(targets, item, collection.name)
-        name = qualify(collection.name, item.id) if shared else item.id
-        for _, vector in get_by_id(collection, [item.id], vectors=True):
+        ids = [item.id for item, _ in held]
+        vectors = {item.id: vector for item, vector in get_by_id(collection, ids, vectors=True)}
+        for item, hits in held:
+            vector = vectors.get(item.id)
             yield Match(
-                id=name,
+                id=item.id,
+                part=id_,
                 hits=hits,
                 where=f"collection '{collection.name}'",
                 handle=Handle(id_, item.id, digest(item)).as_json(),
-                trace=self.fields.trace(item, name, [vector] if vector else []),
+                trace=self.fields.trace(item, [vector] if vector else []),
                 parents=self.fields.parents(item),
                 readability=self.fields.readability(item, hits, vector),
                 carries_marker=carries_marker(item),
@@ -204,7 +198,7 @@ class Server:
         self, collections: Mapping[str, Collection], targets: Targets
     ) -> Iterator[Match | Examined]:
         """Ask the search for ids that ``get`` does not return: the two can disagree."""
-        wanted = {plain(id_) for id_ in targets.ids(self.fields.site.name)}
+        wanted = set(targets.ids(self.fields.site.name))
         for collection in collections.values():
             wanted -= {item.id for item, _ in get_by_id(collection, sorted(wanted))}
         if not wanted:
@@ -225,10 +219,11 @@ class Server:
                 item = Item(ghost, None, {})
                 yield Match(
                     id=ghost,
-                    hits=self.fields.match(targets, item, collection.name),
+                    part=id_,
+                    hits=self.fields.match(targets, item),
                     where=f"collection '{collection.name}', vector index only",
                     handle=Handle(id_, ghost, None).as_json(),
-                    trace=self.fields.trace(item, ghost, []),
+                    trace=self.fields.trace(item, []),
                 )
 
     def residue(self, targets: Targets) -> Iterator[Observation]:
@@ -237,18 +232,18 @@ class Server:
             collections, missing = self._collections(client)
             yield from missing
             traces = targets.traces(self.fields.site.name)
-            names = {plain(trace.id) for trace in traces}
+            names = {trace.id for trace in traces}
             readable: set[str] = set()
             seen: set[str] = set()
             for collection in collections.values():
                 for item, vector in get_by_id(collection, sorted(names), vectors=True):
-                    hits = self.fields.match(targets, item, collection.name)
+                    hits = self.fields.match(targets, item)
                     if self.fields.readability(item, hits, vector) is Readability.READABLE:
                         readable.add(item.id)
                 for trace in traces:
                     near = self._near(collection, trace.vectors)
-                    if plain(trace.id) in near:
-                        seen.add(plain(trace.id))
+                    if trace.id in near:
+                        seen.add(trace.id)
             for _ in sorted((seen & names) - readable):
                 yield Residue(
                     "search of the server",

@@ -55,9 +55,9 @@ class Table:
 
     def column(self, name: str) -> Column | None:
         """Return the column of this name. Databases do not tell capitals apart."""
-        exact = [each for each in self.columns if each.name == name]
-        folded = [each for each in self.columns if each.name.casefold() == name.casefold()]
-        return (exact or folded or [None])[0]
+        exact = (each for each in self.columns if each.name == name)
+        folded = (each for each in self.columns if each.name.casefold() == name.casefold())
+        return next(exact, None) or next(folded, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 from purge_adapters._sqlite_bytes import Bytes
 
+__all__ = ["FREE", "GAP", "TAIL", "Bytes", "Malformed", "Pages", "Unused"]
+
 _LEAF_TABLE: Final = 13
 _INTERIOR_TABLE: Final = 5
 _LEAF_INDEX: Final = 10

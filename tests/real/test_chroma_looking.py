@@ -186,16 +186,18 @@ def test_one_id_in_several_collections_is_a_record_of_each(tmp_path: Path) -> No
     plant(store.folder, {"1": ("The blue crab pot is here.", None), "2": ("x", None)}, "chats")
     plant(store.folder, {"1": ("Quite another thing.", None), "3": ("y", None)}, "notes")
     both = store.matches(ids("1"))
-    assert len({match.id for match in both}) == 2
     assert [match.where for match in both] == ["collection 'chats'", "collection 'notes'"]
-    (said,) = store.matches(phrase("blue crab pot"))
-    assert said.id in {match.id for match in both}
-    # The name that was given is understood again, by itself.
-    assert [match.where for match in store.matches(ids(said.id))] == ["collection 'chats'"]
-    store.purge(ids(said.id))
+    assert [match.id for match in both] == ["1", "1"]
+    assert len({match.part for match in both}) == 2
+    (said,) = store.purge(phrase("blue crab pot"))
+    assert (said.id, said.part) == (both[0].id, both[0].part)
     assert list(see(store.folder, "chats").records) == ["2"]
     assert sorted(see(store.folder, "notes").records) == ["1", "3"]
-    assert [match.id for match in store.matches(ids("1"))] == ["1"]
+    assert [match.part for match in store.matches(ids("1"))] == [both[1].part]
+    # What is known of the one that is gone is not taken for the one that stays.
+    residue, controls, gaps = store.look(ids("1"), [said])
+    assert (residue, gaps) == ([], [])
+    assert not any(control.on_target for control in controls)
 
 
 def test_only_the_collections_of_the_site_are_touched(tmp_path: Path) -> None:

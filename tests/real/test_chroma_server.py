@@ -153,7 +153,8 @@ def test_one_id_in_two_collections_is_a_record_of_each(tmp_path: Path, port: int
         with client.collection(name) as collection:
             collection.add(ids=["1"], embeddings=[[1.0, 0.0]], documents=[text])
     store = client.store(tmp_path)
-    assert len({match.id for match in store.matches(ids("1"))}) == 2
+    assert [match.id for match in store.matches(ids("1"))] == ["1", "1"]
+    assert len({match.part for match in store.matches(ids("1"))}) == 2
     assert store.remove(store.matches(phrase("blue crab pot"))) == []
     assert [match.where for match in store.matches(ids("1"))] == ["collection 'notes'"]
 

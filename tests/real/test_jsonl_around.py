@@ -185,6 +185,15 @@ def test_words_that_live_records_say_as_well_prove_nothing_in_a_broken_copy(logs
     assert [item.where for item in purged.after.residue] == ["logs/.a.jsonl.swp"]
 
 
+@pytest.mark.parametrize("what", ["the id", "the text"])
+def test_a_copy_in_another_form_is_found_by_its_bytes(logs: Logs, what: str) -> None:
+    logs.write(said("record-4711", ONLY), said("kept", "a"))
+    record = {"uuid": "record-4711"} if what == "the id" else {"words": ONLY}
+    logs.write({"export": [record, {"uuid": "another"}]}, name="logs/a.jsonl.bak")
+    purged = logs.case().purge(ids("record-4711"))
+    assert [item.where for item in purged.after.residue] == ["logs/a.jsonl.bak"]
+
+
 def test_a_copy_in_another_scope_is_no_residue(tmp_path: Path) -> None:
     logs = Logs(tmp_path, scope={"project": "cwd"})
     logs.write(said("x", TEXT, cwd="north"), said("y", TEXT, cwd="south"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from purge.adapter import Match
+from purge.adapter import Match, ProblemCode
 from purge.targets import TargetKind, Targets
 from purge.testing.case import ids, phrase, target
 from tests.support.jsonl_logs import TEXT, Logs, as_line, said
@@ -106,6 +106,16 @@ def test_records_of_one_id_in_several_scopes_are_told_apart(logs: Logs) -> None:
     assert [match.part for match in certain] == [matches[0].part]
     assert logs.case().remove(certain) == ()
     assert logs.bytes_of() == as_line(said("1", "b", cwd="south")) + as_line(said("1", "c"))
+
+
+def test_a_record_of_a_scope_that_changed_is_told_from_its_namesakes(logs: Logs) -> None:
+    logs.write(said("1", TEXT, cwd="north"), said("1", "b", cwd="south"))
+    found = logs.case().find(phrase(TEXT))
+    logs.write(said("1", "c", cwd="north"), said("1", "b", cwd="south"))
+    left = logs.case().remove(found.matches)
+    assert [item.problem for item in left] == [ProblemCode.CHANGED_UNDERNEATH]
+    logs.write(said("1", "d", cwd="south"))
+    assert logs.case().remove(found.matches) == ()
 
 
 def test_a_record_that_does_not_say_its_scope_is_shown_as_such(logs: Logs) -> None:

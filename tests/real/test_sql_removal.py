@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -330,7 +331,11 @@ def test_a_table_that_went_is_no_zero_deleted(store: Store) -> None:
     plant(store)
     matches = store.matches(by_id("a"))
     store.run("DROP TABLE memories")
-    for act in (lambda: store.remove(matches), lambda: store.find(by_id("a"))):
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: store.remove(matches),
+        lambda: store.find(by_id("a")),
+    )
+    for act in acts:
         with pytest.raises(Permanent) as raised:
             act()
         assert raised.value.problem == ProblemCode.UNREACHABLE
@@ -340,11 +345,12 @@ def test_a_database_is_never_created(store: Store) -> None:
     plant(store)
     matches = store.matches(by_id("a"))
     store.path.unlink()
-    for act in (
+    acts: tuple[Callable[[], object], ...] = (
         lambda: store.find(by_id("a")),
         lambda: store.remove(matches),
         lambda: store.residue(by_id("a"), matches),
-    ):
+    )
+    for act in acts:
         with pytest.raises(Permanent) as raised:
             act()
         assert raised.value.problem == ProblemCode.UNREACHABLE

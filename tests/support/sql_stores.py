@@ -77,6 +77,7 @@ class Store:
         """Connect as an application whose SQLite does not overwrite what it frees."""
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=0.1)
         connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
         for pragma in self.pragmas:
             connection.execute(f"PRAGMA {pragma}")
         return connection

@@ -6,8 +6,10 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import zlib
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import zstandard
@@ -15,7 +17,7 @@ import zstandard
 from purge.adapter import ProblemCode
 from purge.errors import Permanent
 from purge_adapters._codecs import HEAD_BYTES, Codec, Encoder, detect, read_members, reader
-from purge_adapters._jsonl_lines import lines_of
+from purge_adapters._jsonl_lines import LogFile, lines_of
 
 TEXT = b"one\ntwo\nthree\n" * 5000
 
@@ -192,6 +194,18 @@ def test_wide_text_is_read_as_lines_too(encoding: str) -> None:
         '{"id":"1","t":"café"}',
         '{"id":"2"}',
     ]
+
+
+def test_a_log_is_read_as_it_was_when_it_was_opened(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(TEXT)
+    with LogFile(path) as log:
+        with path.open("ab") as stream:
+            stream.write(b"four\n")
+        assert b"".join(line.data + b"\n" for line in log.lines()) == TEXT
+        assert not log.has_changed()
+        os.truncate(path, 100)
+        assert log.has_changed()
 
 
 def test_an_empty_file_has_no_line() -> None:

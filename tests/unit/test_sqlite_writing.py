@@ -24,6 +24,7 @@ from purge_adapters._sqlite import (
     vacuum,
     writing,
 )
+from purge_adapters._sqlite_pages import FREE, Pages
 
 SECRET = "a secret that is long enough to be found again "
 
@@ -37,6 +38,7 @@ def make(path: Path, *statements: str, journal: str = "DELETE") -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("PRAGMA synchronous = OFF")
         connection.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, said TEXT)")
         for number in range(40):
             connection.execute("INSERT INTO notes (said) VALUES (?)", (SECRET * 200 + str(number),))
@@ -48,6 +50,14 @@ def secrets(path: Path) -> int:
     return path.read_bytes().count(SECRET.encode())
 
 
+def free_secrets(path: Path) -> int:
+    """Count the secrets in free pages."""
+    with closing(sqlite3.connect(path)) as connection:
+        query = "SELECT rootpage, name FROM sqlite_master WHERE rootpage > 0"
+        pages = Pages(path.read_bytes(), dict(connection.execute(query).fetchall()))
+    return pages.unused_bytes().get(FREE, b"").count(SECRET.encode())
+
+
 def test_a_connection_overwrites_and_follows_foreign_keys(path: Path) -> None:
     make(path)
     with writing(path, 0.1) as connection:
@@ -55,7 +65,8 @@ def test_a_connection_overwrites_and_follows_foreign_keys(path: Path) -> None:
         assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
         assert connection.execute("PRAGMA temp_store").fetchone() == (2,)
         connection.execute("DELETE FROM notes WHERE id > 1")
-    assert secrets(path) == 200
+    # One row is left; a page border may cut a secret in two.
+    assert 190 < secrets(path) <= 200
 
 
 def test_a_library_that_does_not_overwrite_is_refused(
@@ -77,10 +88,15 @@ def test_a_library_that_does_not_overwrite_is_refused(
 
 def test_what_is_not_committed_is_rolled_back(path: Path) -> None:
     make(path)
-    with pytest.raises(ZeroDivisionError), writing(path, 0.1) as connection:
-        connection.execute("BEGIN")
-        connection.execute("DELETE FROM notes")
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with writing(path, 0.1) as connection:
+            connection.execute("BEGIN")
+            connection.execute("DELETE FROM notes")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     with writing(path, 0.1) as connection:
         assert connection.execute("SELECT count(*) FROM notes").fetchone() == (40,)
 
@@ -106,7 +122,8 @@ def test_free_pages_are_overwritten_and_nothing_else_changes(path: Path, journal
     make(path, "DELETE FROM notes WHERE id > 1", journal=journal)
     with writing(path, 0.1) as connection:
         assert freelist_pages(connection) > 50
-        assert secrets(path) > 5000
+        if journal == "DELETE":
+            assert free_secrets(path) > 5000
         schema = connection.execute("SELECT * FROM sqlite_master").fetchall()
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         overwrite_free_pages(connection)
@@ -115,7 +132,7 @@ def test_free_pages_are_overwritten_and_nothing_else_changes(path: Path, journal
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert connection.execute("PRAGMA page_count").fetchone()[0] <= pages + 3
         assert connection.execute("SELECT count(*) FROM notes").fetchone() == (1,)
-    assert secrets(path) == 200
+    assert free_secrets(path) == 0
 
 
 def test_the_filler_takes_a_name_that_is_free(path: Path) -> None:
@@ -124,15 +141,18 @@ def test_the_filler_takes_a_name_that_is_free(path: Path) -> None:
         overwrite_free_pages(connection)
         names = connection.execute("SELECT name FROM sqlite_master").fetchall()
     assert names == [("notes",), ("Purge_Filler_0",)]
-    assert secrets(path) == 200
+    assert free_secrets(path) == 0
 
 
 def test_a_reader_makes_a_checkpoint_fail_without_an_error(path: Path) -> None:
     make(path, journal="WAL")
-    with closing(sqlite3.connect(path)), breakages.sqlite_locked(path, "DEFERRED"):
-        with writing(path, 0.1) as connection:
-            connection.execute("DELETE FROM notes")
-            assert checkpoint(connection) is False
+    with (
+        closing(sqlite3.connect(path)),
+        breakages.sqlite_locked(path, "DEFERRED"),
+        writing(path, 0.1) as connection,
+    ):
+        connection.execute("DELETE FROM notes")
+        assert checkpoint(connection) is False
     with writing(path, 0.1) as connection:
         assert checkpoint(connection) is True
 
@@ -140,13 +160,10 @@ def test_a_reader_makes_a_checkpoint_fail_without_an_error(path: Path) -> None:
 def test_a_journal_that_was_kept_goes(path: Path) -> None:
     make(path, journal="PERSIST")
     assert beside(path, JOURNAL).stat().st_size > 0
-    with writing(path, 0.1) as connection:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA user_version = 7")
-        connection.execute("SELECT 1")
-    make_kept = sqlite3.connect(path, isolation_level=None)
-    with closing(make_kept):
-        make_kept.execute("PRAGMA journal_mode = PERSIST")
-        make_kept.execute("UPDATE notes SET said = 'x' WHERE id = 1")
+        connection.execute("PRAGMA journal_mode = PERSIST")
+        connection.execute("UPDATE notes SET said = 'x' WHERE id = 1")
     assert SECRET.encode() in beside(path, JOURNAL).read_bytes()
     with writing(path, 0.1) as connection:
         drop_journal(connection)
@@ -158,7 +175,7 @@ def test_a_rewrite_leaves_no_free_space(path: Path) -> None:
     make(path, "DELETE FROM notes WHERE id > 1")
     with writing(path, 0.1) as connection:
         vacuum(connection)
-    assert secrets(path) == 200
+    assert 190 < secrets(path) <= 200
 
 
 @pytest.mark.parametrize("journal", ["DELETE", "WAL"])
