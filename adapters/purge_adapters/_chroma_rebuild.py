@@ -4,7 +4,8 @@ Until a collection has seen a thousand writes (its ``sync_threshold``) its vecto
 alone, and with them everything that was ever written. Chroma 1.5.9 then also writes an index
 without elements at every opening, filled with whatever stood in that memory before (by experiment:
 texts of records among it). So the index is built in a private store that writes out at once, and
-its files are taken over.
+its files are taken over. Where no record is left, Chroma goes on as before at the next opening:
+that writes from its own memory, not from ours.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def build_index(
                 _NAME, embedding_function=None, configuration=configuration
             )
             nobody = uuid.uuid4().hex
-            # An index without elements would be written anew at every opening.
+            # Even an index that is of nobody has an element, as one has whose records are gone.
             wanted = vectors or {nobody: [0.0] * dimension}
             ids = list(wanted)
             for at in range(0, len(ids), PAGE):

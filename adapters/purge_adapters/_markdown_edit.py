@@ -63,10 +63,13 @@ def edit(note: Note, cuts: Sequence[Cut], units: Sequence[Unit], fields: FieldMa
         units: all records of the file of the same grain.
         fields: what the manifest maps; a blanked record keeps these.
     """
-    for cut in cuts:
+    # What was blanked before keeps the date of that day.
+    everything = tuple(
+        at for at, cut in enumerate(cuts) if cut.stamp is None or not cut.unit.blanked
+    )
+    for cut in (cuts[at] for at in everything):
         if cut.unit.part.grain is Grain.FILE:
             return Edited(None if cut.stamp is None else _blank_file(note, cut, fields))
-    everything = tuple(range(len(cuts)))
     made = _try(note, [cuts[at] for at in everything], units, fields)
     if made is not None:
         return made
@@ -173,8 +176,6 @@ class _Draft:
     def take(self, cut: Cut, units: Sequence[Unit], fields: FieldMap) -> None:
         """Take one record of the body out, or put its tombstone in its place."""
         unit = cut.unit
-        if cut.stamp is not None and unit.blanked:
-            return
         first = unit.spans[0][0] if unit.spans else 0
         covered = self.lines[first] is None or body(self.lines[first] or "") in self.stamps
         head = unit.part.kind is Kind.TABLE_HEAD and unit.part.grain is Grain.BLOCK

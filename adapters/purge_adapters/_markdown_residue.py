@@ -143,8 +143,7 @@ class Look:
             hits = match_unit(self.site, self.targets, unit)
             if hits and not (unit.blanked and all(_by_name(self.targets, hit) for hit in hits)):
                 return True
-        # A swap file is no text with lines; what it says as a whole decides.
-        return bool(whole) and "\0" in "".join(lines.lines)
+        return False
 
     def _may_name(self, text: str) -> bool:
         """Whether a text may hold a field that names one of its records."""

@@ -1,4 +1,4 @@
-"""``purge ledger verify``: check that nothing in the ledger was altered."""
+"""``purge ledger``: check that nothing in the ledger was altered, and make its index anew."""
 
 from __future__ import annotations
 
@@ -55,6 +55,31 @@ def verify(
         )
     else:
         typer.echo(f"The ledger was altered or is damaged: {result.first_fault}", err=True)
+    if not result.ok:
+        raise typer.Exit(ExitCode.ERROR)
+
+
+@app.command("rebuild", epilog=EPILOG)
+def rebuild(manifest: ManifestOption = None, as_json: JsonOption = False) -> None:
+    """Make what the ledger says of every request anew from its events. The events stay."""
+    from datetime import UTC, datetime
+
+    from purge.ledger import Ledger, run_lock
+
+    def clock() -> datetime:
+        return datetime.now(UTC)
+
+    place = ledger_place(manifest)
+    with (
+        run_lock(place.ledger, clock=clock),
+        Ledger.open_existing(place.ledger, place.key_file, clock=clock) as ledger,
+    ):
+        ledger.rebuild()
+        result = ledger.verify()
+    if as_json:
+        print_json({"schema": "purge/ledger-rebuild/1", "ok": result.ok, "events": result.events})
+    else:
+        typer.echo(f"Made anew from {result.events} events.")
     if not result.ok:
         raise typer.Exit(ExitCode.ERROR)
 

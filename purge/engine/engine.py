@@ -22,7 +22,6 @@ from purge.engine.survey import Excerpt
 from purge.errors import UsageFault
 from purge.ledger import Ledger, RequestView, Verification, run_lock
 from purge.manifest import Manifest, load_manifest
-from purge.matching import fold
 from purge.plan.limits import Limits
 from purge.plan.outcome import Outcome
 from purge.plan.request import Decisions, Request, Wanted
@@ -328,14 +327,6 @@ class Engine:
                 raise UsageFault(
                     f"No site of the manifest maps the scope '{key}'. "
                     f"Mapped: {', '.join(mapped) or 'none'}."
-                )
-        secret = [fold(wanted.value) for wanted in asked.wanted]
-        for name, text in (("reason", asked.reason), ("name of who asked", asked.asked_by)):
-            folded = fold(text)
-            if any(value and value in folded for value in secret):
-                raise UsageFault(
-                    f"The {name} holds what is to be forgotten, and it is kept in the clear. "
-                    "Say it in other words."
                 )
         if any(w.kind is TargetKind.SUBJECT for w in asked.wanted) and not any(
             entry.subject for entry in self.manifest.sites.values()

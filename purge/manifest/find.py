@@ -56,7 +56,7 @@ def find_manifest(start: Path, environ: Mapping[str, str]) -> Path:
         return path
     raise UsageFault(
         f"There is no {NAME} in {start} or a folder above it. Name a manifest with --manifest FILE "
-        f"or ${VARIABLE}, or write one with 'purge init'."
+        f"or ${VARIABLE}. The README shows how to write one."
     )
 
 

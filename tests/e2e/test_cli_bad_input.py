@@ -235,6 +235,6 @@ def test_json_errors_are_one_object_on_standard_error(memory: Path, purge: Purge
 
 def test_a_reason_that_holds_the_words_is_refused(memory: Path, purge: Purge) -> None:
     ended = purge("request", "--phrase", LESSON, "--reason", f"since {LESSON}", "--apply")
-    assert ended.code == ExitCode.USAGE
+    assert ended.code == ExitCode.REFUSED
     assert LESSON not in ended.said
     assert LESSON in (memory / "logs" / "a.jsonl").read_text()

@@ -71,6 +71,8 @@ def test_the_life_of_a_request(memory: Path) -> None:
     assert ask(memory, "verify", id)["state"] == "confirmed-deleted"
     assert ask(memory, "resume", id)["state"] == "confirmed-deleted"
     assert ask(memory, "ledger", "verify")["ok"] is True
+    assert ask(memory, "ledger", "rebuild")["ok"] is True
+    assert ask(memory, "report", id)["state"] == "confirmed-deleted"
     assert ask(memory, "withdraw", id)["request"]["id"] == id
     assert purge(memory, "resume", id).returncode == 2
     markdown = purge(memory, "report", id, "--format", "markdown").stdout

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from purge.engine import Engine
-from purge.errors import EmptySelector, Locked, UsageFault
+from purge.errors import EmptySelector, Locked, Refused, UsageFault
 from purge.ledger import run_lock
 from purge.plan.outcome import Outcome, Step
 from purge.plan.request import Decisions, Wanted
@@ -472,7 +472,7 @@ def test_nothing_of_the_request_stands_in_the_ledger(world: World) -> None:
 
 @pytest.mark.parametrize("reason", [LESSON, f"because {LESSON.upper()} is wrong"])
 def test_a_reason_may_not_hold_what_is_to_be_forgotten(world: World, reason: str) -> None:
-    with pytest.raises(UsageFault, match="reason"):
+    with pytest.raises(Refused, match="reason"):
         world.request(reason=reason)
     assert "l1" in world.ids("logs")
 

@@ -87,6 +87,8 @@ def test_ids_that_a_person_can_name_a_record_by(tmp_path: Path) -> None:
     assert len(notes.find(named("n1"))) == 4  # The whole note: front matter, heading, two blocks.
     notes.record = "section"
     assert [match.where for match in notes.find(named("a.md#Head"))] == ["days/a.md, line 4"]
+    notes.write("days/b.md", "# Head\n\none\n\n# Head\n\ntwo\n")
+    assert notes.find(named("b.md#Head")) == []
     notes.record = "file"
     assert [match.id for match in notes.find(named("n1"))] == ["n1"]
 

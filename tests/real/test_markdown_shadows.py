@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from purge.adapter import Control, ProblemCode
+from purge.adapter import Action, Control, ProblemCode, Site
 from purge.targets import NeedleKind, Targets
+from purge_adapters._files import Changed
+from purge_adapters._markdown_files import Files
 from tests.real.markdown_notes import PHRASE, Notes, held, named, phrase
 
 # --- changes, writers, links ---------------------------------------------------------------------
@@ -38,6 +40,18 @@ def test_a_note_that_a_program_writes_to_is_left_alone(tmp_path: Path, record: s
     assert notes.text("a.md") == f"- one\n- {PHRASE}\n"
     assert [match.where.partition(",")[0] for match in notes.find(phrase())] == ["a.md"]
     notes.purge(phrase())
+
+
+def test_a_note_that_changes_before_it_is_taken_away_stays(tmp_path: Path) -> None:
+    notes = Notes(tmp_path, {"a.md": f"{PHRASE}\n"})
+    files = Files(Site("notes", tmp_path), ["."])
+    opened = files.open(tmp_path / "a.md")
+    notes.write("a.md", f"{PHRASE}, and more\n")
+    with pytest.raises(Changed):
+        files.take_away(opened)
+    with pytest.raises(Changed):
+        files.replace(opened, b"")
+    assert notes.text("a.md") == f"{PHRASE}, and more\n"
 
 
 def test_a_note_with_a_second_name_elsewhere_is_left_alone(tmp_path: Path) -> None:
@@ -102,6 +116,27 @@ def test_a_copy_that_holds_only_neighbours_is_none(tmp_path: Path) -> None:
     notes.write("notes/b.md~", f"RETRACTS: {PHRASE}\n")
     for targets in (phrase(), named("n1")):
         assert notes.residue(targets, notes.find(targets)) == []
+
+
+def test_a_copy_of_a_record_without_an_id_is_known_by_its_words(tmp_path: Path) -> None:
+    notes = shadowed(tmp_path)
+    notes.write("notes/a.md", f"# A\n\n- {PHRASE} of the north\n- keep this line of words\n")
+    by_name = named(notes.find(phrase())[0].id)
+    matches = notes.purge(by_name)
+    notes.write("notes/a.md~", f"> {PHRASE}\n> of the north\n")
+    assert [item.where for item in notes.residue(by_name, matches)] == ["notes/a.md~"]
+    notes.write("notes/a.md~", "- keep this line of words\n")
+    assert notes.residue(by_name, matches) == []
+
+
+def test_a_copy_of_a_blanked_record_is_none(tmp_path: Path) -> None:
+    notes = shadowed(tmp_path)
+    notes.site = {"action": Action.BLANK}
+    matches = notes.purge(named("n1"))
+    notes.write("notes/a.md~", notes.text("notes/a.md"))
+    assert notes.residue(named("n1"), matches) == []
+    notes.write("notes/a.md~", notes.text("notes/a.md").replace(" <!-- id", " again <!-- id"))
+    assert len(notes.residue(named("n1"), matches)) == 1
 
 
 def test_a_copy_of_another_scope_is_none(tmp_path: Path) -> None:

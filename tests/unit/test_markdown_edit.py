@@ -100,6 +100,7 @@ def holds(unit: Unit, word: str) -> bool:
         ("one\n\n- XX\n- a XX\n\n^list\n\ntwo\n", "one\n\ntwo\n"),
         ("one\n\n- XX\n- a\n\n^list\n\ntwo\n", "one\n\n- a\n\n^list\n\ntwo\n"),
         ("one\n\n```\nXX\n```\n\n^code\n\ntwo\n", "one\n\ntwo\n"),
+        ("one\n\n```\nXX\n```\n\n^code\n\n^of-nothing\n", "one\n\n^of-nothing\n"),
         # Markers stay.
         ("XX\nRETRACTS: XX\n", "RETRACTS: XX\n"),
         ("- XX\nRETRACTS: XX\n", "RETRACTS: XX\n"),
@@ -182,7 +183,8 @@ def test_a_blanked_block_keeps_its_place_its_id_and_its_links(before: str, after
     units = units_of(note, Grain.BLOCK, FIELDS)
     blanked = [unit for unit in units if unit.blanked]
     assert blanked
-    again = edit(note, [Cut(unit, STAMP) for unit in blanked], units, FIELDS)
+    later = Stamp("01JLATER", "2026-12-01")
+    again = edit(note, [Cut(unit, later) for unit in blanked], units, FIELDS)
     assert again.data == after.encode()
 
 
