@@ -1,8 +1,11 @@
 """One request by id over 100,000 memories in SQLite, against plain calls that reach the same bytes.
 
-The plain calls do by hand what the request promises: read the row, see its bytes in the file,
-delete under ``secure_delete``, empty the write-ahead log, read back through a new connection, and
-see that the bytes are gone. Start-up is not counted: both run in this process, once warm.
+Two ways to do it by hand. The *recipe* reaches every byte, as the request does: delete under
+``secure_delete``, empty the write-ahead log, rewrite the file (SQLite leaves copies of rows in the
+gaps of pages, also under ``secure_delete``), empty the log again, read back through a new
+connection, look at the bytes, and check the file. The *short way* leaves the rewrite and the check
+out, and so proves less: it does not see what an older page split left in a gap. Start-up is not
+counted: all run in this process, once warm, on a database in use and with a ledger that is there.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -28,29 +32,28 @@ sites:
 
 
 def main() -> None:
-    """Print the ratio."""
+    """Print the ratios."""
+    ways: dict[str, Callable[[Path, str], None]] = {
+        "the recipe by hand": partial(by_hand, thorough=True),
+        "the short way by hand": partial(by_hand, thorough=False),
+        "purge request --id": by_purge,
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         build(place / "planted.db")
-        by_hand_times, purge_times = [], []
-        for turn in range(TURNS + 1):
-            wanted = f"mem-{turn * 17_011:06}"
-            ours, theirs = place / f"ours-{turn}", place / f"theirs-{turn}"
-            for copy in (ours, theirs):
+        for turn in range(TURNS):
+            for number, (name, act) in enumerate(ways.items()):
+                copy = place / f"{turn}-{number}"
                 copy.mkdir()
                 shutil.copy(place / "planted.db", copy / "memories.db")
-            (ours / "purge.yaml").write_text(MANIFEST)
-            hand = seconds(partial(by_hand, theirs / "memories.db", wanted))
-            mine = seconds(partial(by_purge, ours, wanted))
-            if turn:  # The first turn pays for the imports.
-                by_hand_times.append(hand)
-                purge_times.append(mine)
-            shutil.rmtree(ours)
-            shutil.rmtree(theirs)
-        size = (place / "planted.db").stat().st_size
-        say(f"{MEMORIES} rows, {size / 1e6:.0f} MB")
-    times = {"plain calls": min(by_hand_times), "purge request --id": min(purge_times)}
-    show(times, "plain calls", {"purge request --id": 3.0})
+                (copy / "purge.yaml").write_text(MANIFEST)
+                act(copy, "mem-000001")
+                times[name].append(seconds(partial(act, copy, f"mem-{turn * 17_011 + 7:06}")))
+                shutil.rmtree(copy)
+        say(f"{MEMORIES} rows, {(place / 'planted.db').stat().st_size / 1e6:.0f} MB")
+    best = {name: min(taken) for name, taken in times.items()}
+    show(best, "the recipe by hand", {"purge request --id": 3.0})
 
 
 def build(path: Path) -> None:
@@ -71,16 +74,22 @@ def build(path: Path) -> None:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def by_hand(path: Path, id: str) -> None:
+def by_hand(folder: Path, id: str, *, thorough: bool) -> None:
     """Delete one row and prove it, with plain calls."""
+    path = folder / "memories.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         (content,) = db.execute("SELECT content FROM memories WHERE id = ?", (id,)).fetchone()
         assert content.encode() in path.read_bytes()
         db.execute("PRAGMA secure_delete=ON")
         db.execute("DELETE FROM memories WHERE id = ?", (id,))
         assert db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-    with closing(sqlite3.connect(path)) as db:
+        if thorough:
+            db.execute("VACUUM")
+            assert db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         assert db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).fetchone() is None
+        if thorough:
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     for file in (path, path.with_name(path.name + "-wal")):
         if file.exists():
             assert content.encode() not in file.read_bytes()
