@@ -24,27 +24,22 @@ from purge.adapter import NotChecked, ProblemCode, Residue
 from purge.errors import Permanent
 from purge_adapters._chroma_client import opened
 from purge_adapters._chroma_folder import Folder
-from purge_adapters._chroma_index import Index, Malformed, sync_folder, take_over
+from purge_adapters._chroma_index import Index, Malformed, clear_tail, sync_folder, take_over
+from purge_adapters._chroma_items import DELETE, Item, LogRow, content_of
 from purge_adapters._chroma_rebuild import build_index
-from purge_adapters._chroma_residue import (
+from purge_adapters._chroma_schema import without_keys
+from purge_adapters._chroma_state import (
     INDEX,
     LOG,
+    MEMORY,
     ORPHANS,
     ROWS,
     SCHEMA,
     numbers,
     waiting,
 )
-from purge_adapters._chroma_store import (
-    DELETE,
-    Collection,
-    Item,
-    LogRow,
-    Store,
-    content_of,
-    without_keys,
-)
 from purge_adapters._chroma_store import FULLTEXT as FULLTEXT_TABLE
+from purge_adapters._chroma_store import Collection, Store
 from purge_adapters._sqlite import checkpoint, optimize_fulltext, vacuum, writing
 
 PATIENCE_S: Final = 5.0
@@ -83,7 +78,9 @@ def clean(folder: Folder, residue: Sequence[Residue]) -> Iterator[NotChecked]:
             if folder.is_only_a_segment(orphan):
                 shutil.rmtree(orphan)
         sync_folder(folder.directory)
-        if parts == {ORPHANS}:
+        if MEMORY in parts:
+            yield from _clear_memory(folder, store)
+        if parts <= {ORPHANS, MEMORY}:
             return
         optimize_fulltext(connection, FULLTEXT_TABLE)
         if not checkpoint(connection):
@@ -136,7 +133,7 @@ def _rewrite(
             _clean_schema(store, collection)
     if ROWS in parts:
         _clean_rows(store.connection)
-    _keep_counting(store, last)
+    _keep_counting(store, last, collections)
 
 
 def _clean_collection(
@@ -213,6 +210,17 @@ def _new_segment(directory: Path, store: Store, collection: Collection) -> Itera
         store.connection.execute(statement, (new.name, old))
 
 
+def _clear_memory(folder: Folder, store: Store) -> Iterator[NotChecked]:
+    """Overwrite what Chroma wrote out behind the last element of its indexes."""
+    for name in sorted(store.segment_ids()):
+        segment = folder.directory / name
+        if segment.is_dir():
+            try:
+                clear_tail(segment)
+            except (Malformed, OSError):
+                yield NotChecked(name, "its files do not fit together", ProblemCode.CORRUPT)
+
+
 def _settle(connection: sqlite3.Connection, rows: Sequence[LogRow], item: Item | None) -> None:
     """Leave in the log only what its record is now; nothing where there is none."""
     if item is None:
@@ -276,20 +284,20 @@ def _clean_rows(connection: sqlite3.Connection) -> None:
     )
 
 
-def _keep_counting(store: Store, last: int) -> None:
+def _keep_counting(store: Store, last: int, collections: set[str]) -> None:
     """See to it that the next write gets a number that no segment has passed already.
 
     Chroma numbers a write by what stands in its log, and a segment passes over numbers that it
-    has seen. So the last number is kept, by the removal of a record that never was.
+    has seen. So the last number is kept, by the removal of a record that never was, from one of
+    the collections that were cleaned.
     """
     if not last or store.last_logged() >= last:
         return
-    topics = store.connection.execute(
-        "SELECT 'persistent://default/default/' || id FROM collections ORDER BY id LIMIT 1"
-    ).fetchall()
-    for (topic,) in topics:
+    known = sorted(each.id for each in store.collections())
+    ours = [id_ for id_ in known if id_ in collections] or known
+    if ours:
         store.connection.execute(
             "INSERT INTO embeddings_queue (seq_id, operation, topic, id, metadata) "
             "VALUES (?, ?, ?, ?, '{}')",
-            (last, DELETE, topic, uuid.uuid4().hex),
+            (last, DELETE, f"persistent://default/default/{ours[0]}", uuid.uuid4().hex),
         )

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from purge.adapter import Action, Match, NotRemoved, ProblemCode, Removal
 from purge.errors import Permanent, StoreError, Transient
+from purge_adapters._chroma_items import DOCUMENT, URI, Item
 from purge_adapters._chroma_records import Fields, Handle, digest, neutral
-from purge_adapters._chroma_store import DOCUMENT, URI, Item
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI

@@ -252,6 +252,33 @@ class Index:
         return kept
 
 
+def tail_of(folder: Path) -> tuple[int, bytes]:
+    """Return where the last element of a segment ends, and what stands behind it.
+
+    Raises:
+        Malformed: the files do not fit together.
+        OSError: they cannot be read.
+    """
+    header = _content(folder / HEADER)
+    if len(header) < _HEADER.size:
+        raise Malformed
+    version, _, _, count, stride, *_ = _HEADER.unpack(header[: _HEADER.size])
+    content = _content(folder / DATA)
+    if version != 1 or len(content) < count * stride:
+        raise Malformed
+    return count * stride, content[count * stride :]
+
+
+def clear_tail(folder: Path) -> None:
+    """Overwrite what stands behind the last element of a segment, which nobody reads."""
+    start, tail = tail_of(folder)
+    with (folder / DATA).open("r+b") as stream:
+        stream.seek(start)
+        stream.write(bytes(len(tail)))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
 class _Names(pickle.Unpickler):
     """Reads dictionaries of numbers and strings, and the one class that old versions wrote."""
 

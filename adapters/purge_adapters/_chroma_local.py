@@ -22,6 +22,7 @@ from purge_adapters._chroma_clean import clean
 from purge_adapters._chroma_client import opened, take_out
 from purge_adapters._chroma_folder import Folder
 from purge_adapters._chroma_index import Index
+from purge_adapters._chroma_items import Item
 from purge_adapters._chroma_records import (
     OWN_ID,
     Fields,
@@ -30,9 +31,10 @@ from purge_adapters._chroma_records import (
     digest,
     mapped,
 )
-from purge_adapters._chroma_residue import Look, numbers, waiting
+from purge_adapters._chroma_residue import Look
 from purge_adapters._chroma_search import returned
-from purge_adapters._chroma_store import Collection, Item, Store
+from purge_adapters._chroma_state import numbers, waiting
+from purge_adapters._chroma_store import Collection, Store
 
 
 class Local:

@@ -16,7 +16,7 @@ from typing import Final
 from purge.adapter import Action, Match, Readability, Site
 from purge.matching import How, is_marker_line
 from purge.targets import Hit, Record, Targets, Text, Trace
-from purge_adapters._chroma_store import DOCUMENT, URI, Item, Value
+from purge_adapters._chroma_items import DOCUMENT, URI, Item, Value
 
 OWN_ID: Final = "$id"
 KEY: Final = "$key:"

@@ -31,6 +31,7 @@ from purge_adapters._chroma_client import (
     get_by_id,
     take_out,
 )
+from purge_adapters._chroma_items import Item
 from purge_adapters._chroma_records import (
     Fields,
     Handle,
@@ -38,7 +39,6 @@ from purge_adapters._chroma_records import (
     digest,
     is_neutral,
 )
-from purge_adapters._chroma_store import Item
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI

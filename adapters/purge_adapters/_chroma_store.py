@@ -12,25 +12,30 @@ import json
 import sqlite3
 from collections.abc import Collection as AnyOf
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Final
 
 from purge.adapter import ProblemCode
 from purge.errors import Permanent
+from purge_adapters._chroma_items import (
+    DELETE,
+    UPDATE,
+    UPSERT,
+    Item,
+    LogRow,
+    Value,
+    applied,
+    grouped,
+    value_of,
+)
+from purge_adapters._chroma_schema import hnsw_of, spare_keys_of
 
 DATABASE: Final = "chroma.sqlite3"
-DOCUMENT: Final = "chroma:document"
-URI: Final = "chroma:uri"
 FULLTEXT: Final = "embedding_fulltext_search"
 HNSW: Final = "urn:chroma:segment/vector/hnsw-local-persisted"
 KNOWN: Final[Mapping[str, int]] = {"sysdb": 10, "metadb": 6, "embeddings_queue": 2}
 """The last migration of each part that Chroma 1.5.9 makes."""
-ADD, UPDATE, UPSERT, DELETE = range(4)
-"""Operations of the log."""
 _BATCH: Final = 500
-
-Value = str | int | float | bool | list["str | int | float | bool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,45 +52,6 @@ class Collection:
     vector_segment: str | None
     vector_type: str
     vector_seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One record as ``get`` returns it. ``metadata`` holds the URI too, not the document."""
-
-    id: str = field(repr=False)
-    document: str | None = field(repr=False)
-    metadata: Mapping[str, Value] = field(repr=False)
-    made: str = ""
-    """When the row was made, as SQLite writes the time."""
-
-    @property
-    def created(self) -> datetime | None:
-        """When the row was made."""
-        try:
-            return datetime.fromisoformat(self.made).replace(tzinfo=UTC)
-        except ValueError:
-            return None
-
-
-@dataclass(frozen=True, slots=True)
-class LogRow:
-    """One write as it stands in the log."""
-
-    seq: int
-    operation: int
-    id: str = field(repr=False)
-    vector: bytes | None = field(repr=False)
-    content: Mapping[str, object] = field(repr=False)
-    """Document and metadata; ``None`` as a value takes a key out."""
-
-    def item(self) -> Item:
-        """Return what this write alone says of its record."""
-        return _applied(Item(self.id, None, {}), self)
-
-    def removed_keys(self) -> list[str]:
-        """Return the metadata keys that this write takes out."""
-        return [key for key, value in self.content.items() if value is None]
 
 
 class Store:
@@ -157,7 +123,7 @@ class Store:
                     id=id_,
                     name=name,
                     dimension=dimension,
-                    hnsw=_hnsw(schema_text, configuration),
+                    hnsw=hnsw_of(schema_text, configuration),
                     metadata_segment=metadata,
                     metadata_seq=_number(reached.get(metadata)),
                     vector_segment=vector,
@@ -202,7 +168,7 @@ class Store:
             if row.operation == DELETE:
                 items.pop(row.id, None)
             elif row.operation == UPSERT or (row.operation == UPDATE) == (known is not None):
-                items[row.id] = _applied(known or Item(row.id, None, {}), row)
+                items[row.id] = applied(known or Item(row.id, None, {}), row)
         yield from items.values()
 
     def is_behind(self, collection: Collection) -> bool:
@@ -268,7 +234,7 @@ class Store:
         )
         segment = collection.metadata_segment
         if ids is None:
-            yield from _grouped(
+            yield from grouped(
                 self.connection.execute(f"{select} ORDER BY e.id", (segment,)), arrays
             )
             return
@@ -276,7 +242,7 @@ class Store:
         for at in range(0, len(wanted), _BATCH):
             part = wanted[at : at + _BATCH]
             marks = ", ".join("?" * len(part))
-            yield from _grouped(
+            yield from grouped(
                 self.connection.execute(
                     f"{select} AND e.embedding_id IN ({marks}) ORDER BY e.id", (segment, *part)
                 ),
@@ -295,7 +261,7 @@ class Store:
         ):
             held = found.setdefault(row, {}).setdefault(key, [])
             if isinstance(held, list):
-                held.append(_value(values))
+                held.append(value_of(values))
         return found
 
     def holds(self, text: str) -> bool:
@@ -384,7 +350,7 @@ class Store:
         (text,) = self.connection.execute(
             "SELECT schema_str FROM collections WHERE id = ?", (collection.id,)
         ).fetchone()
-        listed = spare_schema(text)
+        listed = spare_keys_of(text)
         return listed - self.keys(collection) if listed else listed
 
     def keys(self, collection: Collection) -> set[str]:
@@ -397,91 +363,6 @@ class Store:
                 (collection.metadata_segment,),
             )
         return found
-
-
-def spare_schema(text: str | None) -> set[str]:
-    """Return the keys of a schema that say nothing but that a key was met."""
-    schema = json.loads(text) if text else {}
-    keys = schema.get("keys", {}) if isinstance(schema, dict) else {}
-    defaults = schema.get("defaults", {}) if isinstance(schema, dict) else {}
-    return {
-        key
-        for key, said in keys.items()
-        if not key.startswith("#") and all(defaults.get(kind) == how for kind, how in said.items())
-    }
-
-
-def without_keys(text: str, keys: AnyOf[str]) -> str:
-    """Return a schema without some of its metadata keys."""
-    schema = json.loads(text)
-    schema["keys"] = {key: said for key, said in schema["keys"].items() if key not in keys}
-    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-
-
-def content_of(item: Item) -> str:
-    """Return document and metadata as the log writes them."""
-    content: dict[str, object] = dict(item.metadata)
-    if item.document is not None:
-        content[DOCUMENT] = item.document
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-
-
-def _grouped(
-    rows: Iterable[Sequence[object]], arrays: Mapping[int, Mapping[str, Value]]
-) -> Iterator[Item]:
-    """Put the rows of one record after the other together."""
-    current: object = None
-    id_, made, document, metadata = "", "", None, dict[str, Value]()
-    for row, name, at, key, *values in rows:
-        if row != current:
-            if current is not None:
-                yield Item(id_, document, metadata, made)
-            current, id_, made = row, str(name), str(at)
-            document, metadata = None, dict(arrays.get(int(str(row)), {}))
-        if key == DOCUMENT:
-            document = None if values[0] is None else str(values[0])
-        elif key is not None:
-            metadata[str(key)] = _value(values)
-    if current is not None:
-        yield Item(id_, document, metadata, made)
-
-
-def _value(values: Sequence[object]) -> str | int | float | bool:
-    text, whole, real, truth = values
-    if text is not None:
-        return str(text)
-    if truth is not None:
-        return bool(truth)
-    if isinstance(whole, int):
-        return whole
-    return float(real) if isinstance(real, float | int) else ""
-
-
-def _applied(item: Item, row: LogRow) -> Item:
-    """Return a record after an update: what is given replaces, ``None`` takes out."""
-    document, metadata = item.document, dict(item.metadata)
-    for key, value in row.content.items():
-        if key == DOCUMENT:
-            document = value if isinstance(value, str) else document
-        elif value is None:
-            metadata.pop(key, None)
-        elif isinstance(value, str | int | float | bool | list):
-            metadata[key] = value
-    return replace(item, document=document, metadata=metadata)
-
-
-def _hnsw(schema_text: str | None, configuration: str | None) -> dict[str, object]:
-    """Return how the vector index of a collection is configured."""
-    try:
-        schema = json.loads(schema_text or "{}")
-        said = schema["keys"]["#embedding"]["float_list"]["vector_index"]["config"]
-        return {**said["hnsw"], "space": said["space"]}
-    except (ValueError, KeyError, TypeError):
-        pass
-    try:
-        return dict(json.loads(configuration or "{}")["hnsw"])
-    except (ValueError, KeyError, TypeError):
-        return {}
 
 
 def _number(value: object) -> int:

@@ -26,7 +26,6 @@ class _Count:
     records: int = 0
     named: int = 0
     unlinked: int = 0
-    markers: int = 0
     broken: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from purge.targets import NEEDLE_BYTES, NeedleKind, Target, TargetKind, Targets, Trace, windows
-from purge_adapters._sqlite_bytes import Bytes
+from purge_adapters._sqlite_bytes import BLOCK, Bytes
 from purge_adapters._sqlite_pages import Pages
 
 _MOST_PLACES: Final = 2000
@@ -21,7 +21,6 @@ _PIECE: Final = 12
 _MOST_PIECES: Final = 64
 _MANY: Final = 300
 """From how many things to look for on one pass over all bytes is cheaper than one for each."""
-_BLOCK: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +108,43 @@ def pieces(text: str, encoding: str) -> Iterator[bytes]:
             if len(form) >= NEEDLE_BYTES:
                 yield form
             continue
-        step = max(size // 2, -(-last // _MOST_PIECES))
+        step = max(size, -(-last // _MOST_PIECES))
         step += step % 2
         for at in (*range(0, last, step), last):
             yield form[at : at + size]
 
 
-def present(content: Bytes, forms: Collection[bytes]) -> set[bytes]:
-    """Return which forms stand anywhere. None may be shorter than a needle is."""
-    if len(forms) < _MANY:
-        return {form for form in forms if content.find(form) >= 0}
-    by_start: dict[bytes, list[bytes]] = {}
-    for form in forms:
-        by_start.setdefault(form[:NEEDLE_BYTES], []).append(form)
-    overlap = max(map(len, forms)) - 1
+def present(
+    content: Bytes,
+    forms: Collection[bytes],
+    enough: Callable[[set[bytes]], bool] = lambda found: False,
+) -> set[bytes]:
+    """Return which forms stand anywhere. None may be shorter than a needle is.
+
+    Args:
+        content: where to look.
+        forms: what to look for.
+        enough: whether what was found until now will do.
+    """
     found: set[bytes] = set()
-    for base in range(0, len(content), _BLOCK):
-        block = content[base : base + _BLOCK + overlap]
-        for at in range(min(_BLOCK, len(block))):
-            if (start := block[at : at + NEEDLE_BYTES]) in by_start:
-                found.update(form for form in by_start[start] if block.startswith(form, at))
+    left = set(forms)
+    overlap = max(map(len, left), default=1) - 1
+    by_start: dict[bytes, list[bytes]] = {}
+    if len(left) >= _MANY:
+        for form in left:
+            by_start.setdefault(form[:NEEDLE_BYTES], []).append(form)
+    for base in range(0, len(content) if left else 0, BLOCK):
+        block = content[base : base + BLOCK + overlap]
+        if by_start:
+            for at in range(min(BLOCK, len(block))):
+                if (start := block[at : at + NEEDLE_BYTES]) in by_start:
+                    found.update(form for form in by_start[start] if block.startswith(form, at))
+        else:
+            here = {form for form in left if block.find(form) >= 0}
+            found |= here
+            left -= here
+        if not left or enough(found):
+            break
     return found
 
 

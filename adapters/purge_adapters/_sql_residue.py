@@ -102,13 +102,19 @@ class _Look:
         log, journal = beside(self._path, WAL), beside(self._path, JOURNAL)
         spoken = tuple(needle for each in self._spoken for needle in each)
         everything = (*self._lost, *spoken)
+        groups = self._groups()
+        forms = {form for group in groups for form in group}
+
+        def enough(found: set[bytes]) -> bool:
+            return all(not found.isdisjoint(group) for group in groups)
+
         # Where every row belongs to the site itself, bytes that are in use need no search for
         # what is gone: whoever asks for rows sees them, and the others are looked into below.
-        wanted = everything if len(frames) or self._has_other_tables() else spoken
-        forms = {
-            form for needle in (*wanted, *self._known.neighbours.values()) for form in needle.forms
-        }
-        seen = present(data, forms) | present(frames, forms)
+        if len(frames) or (self._lost and self._has_other_tables()):
+            forms.update(form for needle in self._lost for form in needle.forms)
+            seen = present(data, forms) | present(frames, forms)
+        else:
+            seen = present(data, forms, enough)
         controls = tuple(self._controls(seen))
         yield from controls
         found = list(self._left_over(seen))
@@ -139,6 +145,16 @@ class _Look:
             bytes=sum(map(len, files)),
             records=self._rows.read,
         )
+
+    def _groups(self) -> list[set[bytes]]:
+        """Return what the look is tried on: of each group one form must be seen."""
+        groups = [
+            {form for needle in each if needle.kind is kind for form in needle.forms}
+            for each in self._spoken
+            for kind in KINDS
+        ]
+        groups += [set(needle.forms) for needle in self._known.neighbours.values()]
+        return [group for group in groups if group]
 
     def _has_other_tables(self) -> bool:
         """Whether a page in use may belong to a table that is not the site's."""
@@ -190,7 +206,7 @@ class _Look:
         """Tell left-over bytes from rows, and other tables' rows from the site's own."""
         where = relative(self._path, self._site)
         try:
-            pages = Pages(data, self._known.roots)
+            pages = Pages(data[:], self._known.roots)
         except Malformed:
             yield Control(None, False, on_target=False)
             yield NotChecked(where, "its pages do not fit together", ProblemCode.CORRUPT)

@@ -33,6 +33,7 @@ from purge_adapters._sqlite_files import (
     speaking,
     store_error,
 )
+from purge_adapters._sqlite_quiet import connect_quietly
 from purge_adapters._sqlite_schema import (
     ROW_NUMBERS,
     VirtualTable,
@@ -85,22 +86,28 @@ PATIENCE_S: Final = 3.0
 _SETTLED_S: Final = 0.02
 """File times have the grain of the kernel's clock tick: two writes within one look the same."""
 _CAN_LOAD: Final = hasattr(sqlite3.Connection, "deserialize")
-_RELATIME: Final = 4096
-_DAY_S: Final = 86_400
+_LATELY_S: Final = 10.0
 
 
 @contextmanager
-def reading(path: Path, *, private: bool = False) -> Iterator[sqlite3.Connection]:
+def reading(
+    path: Path, *, private: bool = False, at_leisure: bool = False
+) -> Iterator[sqlite3.Connection]:
     """Give a connection that sees the database as it is now and changes nothing on disk.
 
-    Where the database file is the whole truth it is read in place with ``immutable=1`` (no lock,
-    no side file), or from memory where reading in place would move its access time. Otherwise,
-    with frames in the ``-wal`` or a hot ``-journal``, a private copy of the files is read, on
-    which SQLite does what it would have done on opening. Closed, and the copy removed, at the end.
+    Where the database file is the whole truth it is read in place (no lock, no side file, no
+    access time), or from memory. Otherwise, with frames in the ``-wal`` or a hot ``-journal``, a
+    private copy of the files is read, on which SQLite does what it would have done on opening.
+    Closed, and the copy removed, at the end.
+
+    Not while this process has a transaction on the same file: a process that closes a file loses
+    all its locks on it (POSIX).
 
     Args:
         path: the database file.
         private: never read in place; whatever is done through the connection stays private.
+        at_leisure: the look takes long; what was written to just now is not read in place, since
+            the next write would spoil the look.
 
     Raises:
         Transient: the files kept moving, or moved while they were read in place; what was read
@@ -109,15 +116,24 @@ def reading(path: Path, *, private: bool = False) -> Iterator[sqlite3.Connection
     """
     before = _settled(path)
     fits = before.size <= MEMORY_LIMIT and _CAN_LOAD
+    moving = at_leisure and time.time_ns() - before.modified_ns < _LATELY_S * 1e9
     if before.hot or (private and not fits):
         with _copied(path) as copy, speaking(), closing(connect(copy, "mode=rw")) as connection:
             yield connection
-    elif private or (fits and _leaves_a_trace(path)):
+    elif fits and (private or moving):
         with speaking(), closing(_loaded(path)) as connection:
             yield connection
     else:
-        with speaking(path, before), closing(connect(path, "mode=ro&immutable=1")) as connection:
+        with speaking(path, before), closing(_in_place(path, fits)) as connection:
             yield connection
+
+
+def _in_place(path: Path, fits: bool) -> sqlite3.Connection:
+    """Return a connection that reads the file where it is, or a copy where that leaves a trace."""
+    connection = connect_quietly(path)
+    if connection is not None:
+        return connection
+    return _loaded(path) if fits else connect(path, "mode=ro&immutable=1")
 
 
 def _settled(path: Path) -> Moment:
@@ -129,21 +145,6 @@ def _settled(path: Path) -> Moment:
         time.sleep(_SETTLED_S)
         found = moment(path)
     return found
-
-
-def _leaves_a_trace(path: Path) -> bool:
-    """Whether reading the file in place would move its access time.
-
-    SQLite opens files without O_NOATIME, and reads the header at once.
-    """
-    try:
-        found, mount = os.stat(path), os.statvfs(path).f_flag
-    except OSError as error:
-        raise file_error(error) from None
-    if mount & (os.ST_NOATIME | os.ST_RDONLY):
-        return False
-    old = found.st_atime_ns <= max(found.st_mtime_ns, found.st_ctime_ns)
-    return old or not mount & _RELATIME or time.time() - found.st_atime > _DAY_S * 0.9
 
 
 def _loaded(path: Path) -> sqlite3.Connection:
@@ -191,21 +192,16 @@ def looking(path: Path) -> Iterator[Snapshot]:
     """
     before = _settled(path)
     with ExitStack() as held:
-        if before.hot or before.size > MEMORY_LIMIT or not _CAN_LOAD:
-            connection = held.enter_context(reading(path, private=before.hot))
-            data = held.enter_context(file_bytes(path))
-        else:
-            held.enter_context(speaking())
-            before, content = _read_settled(path)
-            connection = held.enter_context(closing(in_memory(content)))
-            data = content
-        log = held.enter_context(file_bytes(beside(path, WAL)))
-        journal = held.enter_context(file_bytes(beside(path, JOURNAL)))
+        connection = held.enter_context(reading(path))
+        files = [
+            held.enter_context(file_bytes(each))
+            for each in (path, beside(path, WAL), beside(path, JOURNAL))
+        ]
         if not before.appended(moment(path)):
             raise moved()
-        yield Snapshot(connection, data, log, journal)
-    if not before.appended(moment(path)):
-        raise moved()
+        yield Snapshot(connection, *files)
+        if not before.appended(moment(path)):
+            raise moved()
 
 
 def in_memory(content: bytes | bytearray) -> sqlite3.Connection:

@@ -14,9 +14,8 @@ from typing import Final, Protocol
 from purge_adapters._bytes import open_quietly
 from purge_adapters._sqlite_files import file_error
 
-WHOLE: Final = 256 * 1024 * 1024
-"""Bytes up to which a file is read as a whole."""
-_BLOCK: Final = 8 * 1024 * 1024
+BLOCK: Final = 4 * 1024 * 1024
+"""How much is looked at at a time."""
 
 
 class Bytes(Protocol):
@@ -44,7 +43,7 @@ class _FileBytes:
     def find(self, sub: bytes, start: int = 0, end: int | None = None, /) -> int:
         stop = self._size if end is None else min(end, self._size)
         while start + len(sub) <= stop:
-            block = self[start : min(stop, start + _BLOCK)]
+            block = self[start : min(stop, start + BLOCK)]
             at = block.find(sub)
             if at >= 0:
                 return start + at
@@ -86,5 +85,4 @@ def file_bytes(path: Path) -> Iterator[Bytes]:
     except OSError as error:
         raise file_error(error) from None
     with stream:
-        size = os.fstat(stream.fileno()).st_size
-        yield _read(stream.fileno(), size) if size <= WHOLE else _FileBytes(stream.fileno(), size)
+        yield _FileBytes(stream.fileno(), os.fstat(stream.fileno()).st_size)

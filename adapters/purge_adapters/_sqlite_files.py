@@ -59,6 +59,11 @@ class Moment:
         return 0 if self.files[0] is None else self.files[0][2]
 
     @property
+    def modified_ns(self) -> int:
+        """When the database file was last written to, in nanoseconds of the epoch."""
+        return 0 if self.files[0] is None else self.files[0][3]
+
+    @property
     def wal_size(self) -> int:
         """The size of the ``-wal`` file, in bytes; 0 where there is none."""
         return 0 if self.files[1] is None else self.files[1][2]

@@ -71,6 +71,11 @@ class Pages:
         self._owners: list[str | None] = [None] * (self.count + 1)
         self._unused: list[Unused] = []
         self._leaves: list[int] = []
+        first = content[100:107]
+        self._heads = [
+            first[at : at + 1] + content[at :: self.page_size][1 : self.count] for at in range(7)
+        ]
+        """The first bytes of all pages, byte by byte. On the first page they stand further in."""
         try:
             self._walk(header, roots)
         except (error, IndexError):
@@ -154,45 +159,50 @@ class Pages:
                     self._take(moved, "")
 
     def _walk_tree(self, root: int, owner: str) -> None:
-        # The pages of a tree are most of a file, so this loop calls as little as it can.
-        content, size, usable, owners = self._content, self.page_size, self.usable, self._owners
-        unused, leaves, read = self._unused, self._leaves, _BTREE_HEADER.unpack_from
-        stack = [root]
+        # The pages of a tree are most of a file, so this loop does as little as it can.
+        size, usable, owners, count = self.page_size, self.usable, self._owners, self.count
+        kinds, blocks_high, blocks_low, cells_high, cells_low, start_high, start_low = self._heads
+        stack, add = [root], self._unused.append
         while stack:
             number = stack.pop()
-            if not 1 <= number <= self.count or owners[number] is not None:
+            if not 1 <= number <= count or owners[number] is not None:
                 raise Malformed
             owners[number] = owner
-            base = (number - 1) * size
-            page = content[base : base + size]
-            at = 100 if number == 1 else 0
-            kind, freeblock, cells, start, _ = read(page, at)
-            if kind in (_LEAF_TABLE, _LEAF_INDEX):
-                end = at + 8 + 2 * cells
-                leaves.append(number)
-            elif kind in (_INTERIOR_TABLE, _INTERIOR_INDEX):
-                end = at + 12 + 2 * cells
-                stack.append(_LONG.unpack_from(page, at + 8)[0])
-                for cell in unpack_from(f">{cells}H", page, at + 12):
+            nth = number - 1
+            base = nth * size
+            kind = kinds[nth]
+            cells = cells_high[nth] << 8 | cells_low[nth]
+            start = (start_high[nth] << 8 | start_low[nth]) or 65536
+            end = (108 if number == 1 else 8) + 2 * cells
+            if kind in (_INTERIOR_TABLE, _INTERIOR_INDEX):
+                page = self._page(number)
+                stack.append(_LONG.unpack_from(page, end - 2 * cells)[0])
+                for cell in unpack_from(f">{cells}H", page, end - 2 * cells + 4):
                     stack.append(_LONG.unpack_from(page, cell)[0])
-                if kind == _INTERIOR_INDEX:
-                    leaves.append(number)
-            else:
+                end += 4
+            elif kind not in (_LEAF_TABLE, _LEAF_INDEX):
                 raise Malformed
-            start = start or 65536
+            if kind != _INTERIOR_TABLE:
+                self._leaves.append(number)
             if not end <= start <= usable:
                 raise Malformed
             if start > end:
-                unused.append(Unused(GAP, base + end, base + start))
+                add(Unused(GAP, base + end, base + start))
             if usable < size:
-                unused.append(Unused(GAP, base + usable, base + size))
-            while freeblock:
-                following, length = _PAIR.unpack_from(page, freeblock)
-                if freeblock + length > usable or (following and following <= freeblock):
-                    raise Malformed
-                if length > 4:
-                    unused.append(Unused(GAP, base + freeblock + 4, base + freeblock + length))
-                freeblock = following
+                add(Unused(GAP, base + usable, base + size))
+            if freeblock := blocks_high[nth] << 8 | blocks_low[nth]:
+                self._walk_freeblocks(base, freeblock)
+
+    def _walk_freeblocks(self, base: int, freeblock: int) -> None:
+        page = self._content[base : base + self.page_size]
+        while freeblock:
+            following, length = _PAIR.unpack_from(page, freeblock)
+            if freeblock + length > self.usable or (following and following <= freeblock):
+                raise Malformed
+            if length > 4:
+                start = base + freeblock + 4
+                self._unused.append(Unused(GAP, start, base + freeblock + length))
+            freeblock = following
 
     def _walk_overflow(self) -> None:
         """Follow the chains of values that are too long for one page."""

@@ -41,7 +41,7 @@ from purge_adapters._markdown_records import FieldMap, Grain
 from purge_adapters._markdown_residue import Look, match_unit
 from purge_adapters._markdown_stamps import Stamp
 from purge_adapters._markdown_units import Unit, trace_of, units_of
-from purge_adapters._shadows import Shadow, look_through, shadows
+from purge_adapters._shadows import look_through, shadows
 
 _DAMAGED = "it holds NUL characters as no text does; it may be damaged and was left as it is"
 _LINKED = (
@@ -303,11 +303,7 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
             folders=folders(self.site, self._files.patterns),
             suffixes=SUFFIXES,
         )
-        yield from look_through(around, lambda shadow: look.holds(_content(shadow)))
-
-
-def _content(shadow: Shadow) -> bytes:
-    return shadow.read()
+        yield from look_through(around, lambda shadow: look.holds(shadow.read()))
 
 
 def _by_words(targets: Targets, hit: Hit) -> bool:

@@ -57,7 +57,10 @@ class SqlAdapter(Adapter[SqlSettings]):
         from purge_adapters._sql_sqlite import database_path, read_schema, statements
 
         path = database_path(self.site, self.settings.url)
-        with _sqlite.reading(path) as connection, statements(connection) as core:
+        with (
+            _sqlite.reading(path, at_leisure=targets.needs_texts) as connection,
+            statements(connection) as core,
+        ):
             layout = lay_out(self.site, self.settings, read_schema(connection))
             found = find(Rows(core, layout), self.site.name, self.site.action, targets)
         yield from found

@@ -10,6 +10,7 @@ import pytest
 
 from purge.adapter import Control
 from purge.targets import NeedleKind, Targets
+from purge_adapters import _chroma_trigrams as trigrams
 from tests.real.chroma_stores import (
     NAME,
     Floats,
@@ -242,6 +243,52 @@ def test_the_folder_of_a_collection_that_is_no_more_goes(tmp_path: Path) -> None
     assert before.differs(see(store.folder), tolerance=1e-6) == []
 
 
+def test_memory_that_chroma_wrote_out_goes_from_every_collection(tmp_path: Path) -> None:
+    """Chroma 1.5.9 writes a new index out with what stood in that memory; here that is forced."""
+    store = Store(tmp_path, collections=(NAME,))
+    fill(store.folder, LARGE)
+    fill(store.folder, 20, name="others")
+    connection = sqlite3.connect(store.folder / "chroma.sqlite3")
+    (name,) = connection.execute(
+        "SELECT s.id FROM segments s JOIN collections c ON c.id = s.collection "
+        "WHERE s.scope = 'VECTOR' AND c.name = 'others'"
+    ).fetchone()
+    connection.close()
+    data = store.folder / name / "data_level0.bin"
+    content = bytearray(data.read_bytes())
+    content[100:150] = text_of(9).encode()[:50]
+    data.write_bytes(content)
+    before = see(store.folder).without(["memory-9"])
+    others = sqlite_dump(store.folder, "others")
+    found = store.matches(ids("memory-9"))
+    assert store.remove(found) == []
+    residue = store.residue(ids("memory-9"), found)
+    assert [item.where for item in residue if "memory" in item.why] == [name]
+    assert store.sanitize(residue) == []
+    assert store.residue(ids("memory-9"), found) == []
+    assert not any(data.read_bytes())
+    assert sqlite_dump(store.folder, "others") == others
+    assert before.differs(see(store.folder)) == []
+
+
+def sqlite_dump(folder: Path, name: str) -> list[object]:
+    """Return what the tables say of a collection, without opening it with Chroma."""
+    connection = sqlite3.connect(folder / "chroma.sqlite3")
+    rows = connection.execute(
+        "SELECT c.id, c.schema_str, s.id, e.embedding_id, m.key, m.string_value FROM collections c "
+        "JOIN segments s ON s.collection = c.id LEFT JOIN embeddings e ON e.segment_id = s.id "
+        "LEFT JOIN embedding_metadata m ON m.id = e.id WHERE c.name = ? ORDER BY 1, 3, 4, 5",
+        (name,),
+    ).fetchall()
+    log = connection.execute(
+        "SELECT seq_id, operation, q.id, vector, metadata FROM embeddings_queue q "
+        "JOIN collections c ON q.topic LIKE '%/' || c.id WHERE c.name = ? ORDER BY seq_id",
+        (name,),
+    ).fetchall()
+    connection.close()
+    return [*rows, *log]
+
+
 def test_a_log_that_is_never_purged_is_kept_for_the_others(tmp_path: Path) -> None:
     store = Store(tmp_path)
     fill(store.folder, SMALL)
@@ -258,6 +305,33 @@ def test_a_log_that_is_never_purged_is_kept_for_the_others(tmp_path: Path) -> No
     connection.close()
     assert count == SMALL - 1 + 1  # The others, and the one that keeps the numbering.
     assert see(store.folder).count == SMALL - 1
+
+
+def test_the_trigram_index_is_read_to_the_last_posting(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    fill(store.folder, LARGE, step=100)
+    with opened(store.folder) as client:
+        collection = client.get_collection(NAME, embedding_function=None)
+        collection.add(
+            ids=["long"],
+            embeddings=[[1.0] * 16],
+            documents=["\u8a31\u53ef\u8a3c \u00c9t\u00e9! " * 900],
+        )
+    connection = sqlite3.connect(store.folder / "chroma.sqlite3")
+    parts = trigrams.segments(connection)
+    assert len(parts) > 1
+    found: dict[bytes, set[int]] = {}
+    for part in parts:
+        pages = trigrams._pages(connection, part)
+        for term, row, marked in trigrams._entries(pages, lambda _: True):
+            assert not marked
+            found.setdefault(term[1:], set()).add(row)
+    expected: dict[bytes, set[int]] = {}
+    for row, text in connection.execute("SELECT id, c0 FROM embedding_fulltext_search_content"):
+        for term in trigrams.trigrams(text):
+            expected.setdefault(term, set()).add(row)
+    connection.close()
+    assert found == expected
 
 
 def test_a_second_look_and_a_second_run_change_nothing(tmp_path: Path) -> None:

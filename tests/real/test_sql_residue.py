@@ -99,14 +99,14 @@ def test_a_phrase_is_found_in_what_an_application_deleted_earlier(store: Store) 
     assert store.holding(SECRET) == []
 
 
-def test_a_phrase_within_a_scope_is_not_looked_for_where_nothing_says_the_scope(
-    store: Store,
-) -> None:
+def test_free_space_belongs_to_no_scope_and_is_overwritten_all_the_same(store: Store) -> None:
     plant(store)
     store.site["scope"] = {"topic": "topic"}
     store.run("DELETE FROM memories WHERE id = 'mem-of-the-key'")
-    seen = store.residue(phrase("spare brasskeyling lies under the third", topic="quay"))
-    assert of(Residue, seen) == ()
+    run = store.purge(phrase("spare brasskeyling lies under the third", topic="quay"))
+    assert all(item.fixable for item in of(Residue, run.before))
+    assert run.is_clean
+    assert store.holding(SECRET) == []
 
 
 def test_free_pages_are_found_and_overwritten_without_a_rewrite(store: Store) -> None:
