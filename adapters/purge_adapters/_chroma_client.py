@@ -101,16 +101,17 @@ def connected(
     Raises:
         Transient, Permanent: it cannot be reached, or does not let us in.
     """
-    import socket
-
     import chromadb
+    import httpx
     from chromadb.config import Settings
 
-    try:
-        socket.create_connection((host, port), timeout_s).close()
-    except OSError:
-        raise Transient("The server could not be reached.") from None
     with speaking():
+        # The driver greets the server without a time limit, so it is greeted before.
+        httpx.get(
+            f"{'https' if ssl else 'http'}://{host}:{port}/api/v2/heartbeat",
+            headers=dict(headers),
+            timeout=timeout_s,
+        )
         client: Any = chromadb.HttpClient(
             host=host,
             port=port,
@@ -177,7 +178,9 @@ def _store_error(error: Exception) -> StoreError:
     from chromadb import errors
 
     if isinstance(error, errors.NotFoundError):
-        return Permanent("The collection is not there.", problem=ProblemCode.UNREACHABLE)
+        return Permanent(
+            "The tenant, database or collection is not there.", problem=ProblemCode.UNREACHABLE
+        )
     if isinstance(error, errors.AuthorizationError):
         return Permanent("The server refused access.", problem=ProblemCode.NO_PERMISSION)
     if isinstance(error, errors.RateLimitError):

@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -200,7 +200,8 @@ class Folder:
         """
         try:
             with private_folder("chroma") as folder:
-                (folder / DATABASE).write_bytes(store.connection.serialize())
+                with closing(sqlite3.connect(folder / DATABASE)) as copy:
+                    store.connection.backup(copy)
                 for collection in collections:
                     segment = collection.vector_segment
                     if segment and (self.directory / segment).is_dir():

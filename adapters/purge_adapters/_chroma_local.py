@@ -66,28 +66,26 @@ class Local:
     def _search(
         self, store: Store, collections: Sequence[Collection], targets: Targets
     ) -> Iterator[Finding]:
-        """Ask a client's own reads for ids that stand in no table."""
-        wanted = set(targets.ids(self.fields.site.name))
+        """Look for ids that stand in no table: in the indexes, and with a client's own reads."""
+        asked = set(targets.ids(self.fields.site.name))
+        known = []
+        ghosts: set[tuple[str, str]] = set()
+        nowhere = asked
         for collection in collections:
-            wanted -= {item.id for item in store.items(collection, wanted)}
-        if not wanted:
-            return
-        known = [
-            (collection, self.folder.index(collection))
-            for collection in collections
-            if collection.dimension is not None
-        ]
-        ghosts = set()
-        for collection, index in known:
+            missing = asked - {item.id for item in store.items(collection, asked)}
+            nowhere = nowhere & missing
+            index = self.folder.index(collection) if missing else None
+            known.append((collection, index))
             if isinstance(index, Index):
                 gone = {row.id for row in store.log(collection, after=collection.vector_seq)}
-                ghosts |= {(collection.id, id_) for id_ in wanted & index.slots.keys() - gone}
-        answer = returned(self.folder, store, collections, wanted)
-        if isinstance(answer, NotChecked):
-            yield answer
-        else:
-            ghosts |= answer
-            yield Examined(note="get and query in a private copy")
+                ghosts |= {(collection.id, id_) for id_ in missing & index.slots.keys() - gone}
+        if nowhere:
+            answer = returned(self.folder, store, collections, nowhere)
+            if isinstance(answer, NotChecked):
+                yield answer
+            else:
+                ghosts |= answer
+                yield Examined(note="get and query in a private copy")
         for collection, index in known:
             for owner, id_ in sorted(ghosts):
                 if owner != collection.id:
@@ -124,9 +122,15 @@ class Local:
             for each in missing:
                 yield Statement(f"There is no {each.where}.{_nearest(each.where, names)}", ok=False)
             for collection in collections:
-                yield from self._check_collection(store, collection)
+                yield Statement(
+                    f"Collection '{collection.name}' holds {store.count(collection)} records."
+                )
+                index = self.folder.index(collection)
+                if isinstance(index, NotChecked):
+                    yield Statement(f"The {index.where} cannot be read: {index.why}.", ok=False)
             if not collections and not missing:
                 yield Statement("There is no collection yet.")
+            yield from self._check_keys({key for each in collections for key in store.keys(each)})
         if (sentence := self.folder.held_by_others()) is not None:
             yield Statement(f"{sentence} While it runs, nothing is removed here.", ok=False)
         if self.folder.unseen():
@@ -138,20 +142,11 @@ class Local:
             "vectors and trigram index included."
         )
 
-    def _check_collection(self, store: Store, collection: Collection) -> Iterator[Statement]:
-        name = collection.name
-        yield Statement(f"Collection '{name}' holds {store.count(collection)} records.")
-        index = self.folder.index(collection)
-        if isinstance(index, NotChecked):
-            yield Statement(f"The {index.where} cannot be read: {index.why}.", ok=False)
-        if not store.count(collection):
-            return
-        keys = store.keys(collection)
+    def _check_keys(self, keys: set[str]) -> Iterator[Statement]:
         for key, use in mapped(self.fields.site).items():
-            if key not in keys:
+            if keys and key not in keys:
                 yield Statement(
-                    f"No record of collection '{name}' has the key that '{use}' names."
-                    f"{_nearest(key, keys)}",
+                    f"No record has the metadata key that '{use}' names.{_nearest(key, keys)}",
                     ok=False,
                 )
 

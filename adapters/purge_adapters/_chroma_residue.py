@@ -93,6 +93,7 @@ class Look:
                     yield from Trial(store, database, states, self.fields).controls(readable)
                 else:
                     yield database
+                    yield Control(None, passed=False, on_target=False)
         yield from around.outside()
         if (sentence := self.folder.holder()) is not None:
             yield NotChecked(

@@ -22,7 +22,7 @@ from purge.adapter import (
     Residue,
     Statement,
 )
-from purge.targets import Hit, NeedleKind, Targets
+from purge.targets import Hit, NeedleKind, Targets, Trace
 from purge_adapters._chroma_client import (
     PAGE,
     collections_of,
@@ -235,16 +235,17 @@ class Server:
             names = {trace.id for trace in traces}
             readable: set[str] = set()
             seen: set[str] = set()
+            ghosts = 0
             for collection in collections.values():
+                there = set()
                 for item, vector in get_by_id(collection, sorted(names), vectors=True):
-                    hits = self.fields.match(targets, item)
-                    if self.fields.readability(item, hits, vector) is Readability.READABLE:
+                    there.add(item.id)
+                    if self._is_readable(item, vector, traces, targets):
                         readable.add(item.id)
-                for trace in traces:
-                    near = self._near(collection, trace.vectors)
-                    if trace.id in near:
-                        seen.add(trace.id)
-            for _ in sorted((seen & names) - readable):
+                near = self._near(collection, [v for trace in traces for v in trace.vectors])
+                seen |= near & names
+                ghosts += len(near & names - there)
+            for _ in range(ghosts):
                 yield Residue(
                     "search of the server",
                     "it still returns a record that is gone",
@@ -261,6 +262,20 @@ class Server:
                     yield Control(NeedleKind.VECTOR, passed=readable <= seen, on_target=True)
             yield Control(None, passed=True, on_target=False)
             yield Examined(records=len(names), note="get and query by the removed vectors")
+
+    def _is_readable(
+        self,
+        item: Item,
+        vector: Sequence[float] | None,
+        traces: Sequence[Trace],
+        targets: Targets,
+    ) -> bool:
+        """Whether a record is one that was found, and still has its text."""
+        texts = self.fields.texts(item)
+        if not any(trace.id == item.id and trace.texts == texts for trace in traces):
+            return False
+        hits = self.fields.match(targets, item)
+        return self.fields.readability(item, hits, vector) is Readability.READABLE
 
     @staticmethod
     def _near(collection: Collection, vectors: Sequence[Sequence[float]]) -> set[str]:

@@ -14,7 +14,7 @@ from purge_adapters._files import folders, holders
 from purge_adapters._git import enclosing_repositories
 from purge_adapters._markdown_files import Files, Opened
 from purge_adapters._markdown_records import FieldMap, Grain
-from purge_adapters._markdown_units import units_of
+from purge_adapters._markdown_units import note_id, units_of
 
 
 @dataclass(slots=True)
@@ -25,6 +25,7 @@ class _Count:
     bytes: int = 0
     records: int = 0
     named: int = 0
+    named_notes: int = 0
     unlinked: int = 0
     broken: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
@@ -67,6 +68,7 @@ def _add(count: _Count, item: Opened, grain: Grain, fields: FieldMap) -> None:
     units = [unit for unit in units_of(item.note, grain, fields) if unit.part.grain is grain]
     count.records += len(units)
     count.named += sum(unit.named for unit in units)
+    count.named_notes += note_id(item.note, fields) is not None
     count.ids.update(unit.id for unit in units if unit.named)
     if any(fields.parents.values()):
         count.unlinked += sum(not unit.said.parents for unit in units)
@@ -99,7 +101,13 @@ def _faults(count: _Count, fields: FieldMap) -> Iterator[Statement]:
             ok=False,
         )
     if fields.id and not fields.id.startswith("$") and count.records and not count.named:
-        yield Statement(f"No record has the field '{fields.id}' that 'id' names.", ok=False)
+        if count.named_notes:
+            yield Statement(
+                f"The field '{fields.id}' stands in the front matter of "
+                f"{_number(count.named_notes, 'note')}: it names all records of the note."
+            )
+        else:
+            yield Statement(f"No record has the field '{fields.id}' that 'id' names.", ok=False)
     if count.unlinked:
         yield Statement(
             f"{_number(count.unlinked, 'record does', 'records do')} not say what they derive "

@@ -142,11 +142,12 @@ def _aliases(note: Note, part: Part, fields: FieldMap) -> Iterator[str]:
         yield f"{note.name}#^{part.anchor}"
     if part.heading:
         yield f"{note.name}#{part.heading}"
-    if part.grain is not Grain.FILE and (of_note := _note_id(note, fields)) is not None:
+    if part.grain is not Grain.FILE and (of_note := note_id(note, fields)) is not None:
         yield of_note
 
 
-def _note_id(note: Note, fields: FieldMap) -> str | None:
+def note_id(note: Note, fields: FieldMap) -> str | None:
+    """Return the id that the front matter gives to the note as a whole."""
     if fields.id == "$key":
         return note.name
     return front_one(look_up(note.front.values, fields.id)) if fields.id else None
@@ -195,7 +196,7 @@ def _said_in_front(note: Note, fields: FieldMap) -> Said:
         for key, name in fields.scope.items()
         if (said := note.name if name == "$key" else front_one(look_up(values, name))) is not None
     }
-    of_note = _note_id(note, fields)
+    of_note = note_id(note, fields)
     parents: dict[str, tuple[str, ...]] = {}
     for site, name in fields.parents.items():
         if name == "$id":

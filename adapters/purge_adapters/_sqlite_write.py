@@ -115,7 +115,7 @@ def overwrite_free_pages(connection: sqlite3.Connection) -> None:
         size = int(connection.execute("PRAGMA page_size").fetchone()[0])
         name = _unused_name(connection)
         connection.execute(f"CREATE TABLE {name} (filler BLOB)")
-        while free := 0:
+        while free := freelist_pages(connection):
             # One row fills many pages by its overflow chain; the table's own pages take the rest.
             connection.execute(
                 f"INSERT INTO {name} VALUES (zeroblob(?))",  # noqa: S608  a name of our own

@@ -223,6 +223,17 @@ def test_a_collection_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert "Did you mean 'memories'?" in fault.sentence
 
 
+def test_a_key_that_no_record_has_is_said_with_the_nearest(tmp_path: Path) -> None:
+    store = Store(tmp_path, site={"derived_from": {"memories": "memory_id"}, "subject": "user"})
+    plant(store.folder, {"a": ("x", {"memory_ids": "m"})}, "chats")
+    plant(store.folder, {"b": ("x", {"user": "u"})}, "notes")
+    faults = [said.sentence for said in store.check() if not said.ok]
+    assert faults == [
+        "No record has the metadata key that 'derived_from.memories' names. "
+        "Did you mean 'memory_ids'?"
+    ]
+
+
 # --- states that only a broken-off write leaves ---------------------------------------------------
 
 

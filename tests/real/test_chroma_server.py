@@ -155,8 +155,14 @@ def test_one_id_in_two_collections_is_a_record_of_each(tmp_path: Path, port: int
     store = client.store(tmp_path)
     assert [match.id for match in store.matches(ids("1"))] == ["1", "1"]
     assert len({match.part for match in store.matches(ids("1"))}) == 2
-    assert store.remove(store.matches(phrase("blue crab pot"))) == []
-    assert [match.where for match in store.matches(ids("1"))] == ["collection 'notes'"]
+    said = store.matches(phrase("blue crab pot"))
+    assert store.remove(said) == []
+    (other,) = store.matches(ids("1"))
+    assert other.where == "collection 'notes'"
+    # The search returns the other one, which is no sign of the one that is gone.
+    residue, controls, _ = store.look(ids("1"), said)
+    assert [item.problem for item in residue] == [ProblemCode.BYTES_NOT_VISIBLE]
+    assert all(control.passed for control in controls)
 
 
 def test_nothing_found_sends_no_delete(tmp_path: Path, port: int) -> None:
@@ -226,6 +232,14 @@ def listening(answer: bytes) -> Iterator[tuple[int, list[bytes]]]:
         thread.join(timeout=10)
         for connection in held:
             connection.close()
+
+
+def test_a_server_that_never_answers_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    with listening(b"") as (found, _):
+        store = Store(tmp_path, host="127.0.0.1", port=found, timeout=0.3)
+        with pytest.raises(Transient) as raised:
+            store.find(NOTHING)
+    assert raised.value.problem == ProblemCode.BUSY
 
 
 def test_the_token_is_sent_and_never_shown(tmp_path: Path) -> None:

@@ -222,3 +222,11 @@ def test_check_of_a_folder_without_faults_has_none(tmp_path: Path) -> None:
     assert [s.sentence for s in notes.open().check() if not s.ok] == [
         "No record has the field 'other' that 'id' names."
     ]
+
+
+def test_an_id_in_front_matter_names_all_sections_of_the_note(tmp_path: Path) -> None:
+    notes = Notes(tmp_path, {"a.md": "---\nid: n1\n---\n# One\n\nwords\n\n# Two\n\nwords\n"})
+    notes.record, notes.id = "section", "id"
+    said = list(notes.open().check())
+    assert all(statement.ok for statement in said)
+    assert any("front matter of 1 note" in statement.sentence for statement in said)
