@@ -43,7 +43,7 @@ def check(manifest: ManifestOption = None, as_json: JsonOption = False) -> None:
         from rich.text import Text
 
         out = console()
-        out.print(f"{path}: the manifest is valid, {len(checked)} sites.")
+        out.print(f"{path}: the manifest is valid; sites: {len(checked)}.")
         for site in checked:
             out.print()
             out.print(Text(f"{site.site}", style="bold") + Text(f"  {site.adapter}", style="dim"))
