@@ -119,18 +119,17 @@ class _Look:
         yield from controls
         found = list(self._left_over(seen))
         self._by_structure |= bool(self._bare) or not controls
-        if len(frames):
-            if found or self._bare or self._targets.mentioned_in(frames[0 : len(frames)]):
-                yield Residue(
-                    relative(log, self._site),
-                    "the write-ahead log has not been emptied into the database",
-                    fixable=True,
-                    handle={DO: CHECKPOINT},
-                )
-            if self._by_structure:
-                yield Control(None, self._is_sound(), on_target=False)
-        elif self._lost or self._by_structure or self._targets.needs_texts:
-            yield from self._in_pages(data, found)
+        # What is still readable may stand in the log by right.
+        said_again = not self._spoken and self._targets.mentioned_in(frames[0 : len(frames)])
+        if len(frames) and (found or self._bare or said_again):
+            yield Residue(
+                relative(log, self._site),
+                "the write-ahead log has not been emptied into the database",
+                fixable=True,
+                handle={DO: CHECKPOINT},
+            )
+        if self._lost or self._by_structure or self._targets.needs_texts:
+            yield from self._in_pages(self._snapshot.settled, found)
         stale = {form for needle in everything for form in needle.forms}
         if present(old, stale) or self._targets.mentioned_in(old[0 : len(old)]):
             yield Residue(
@@ -198,25 +197,22 @@ class _Look:
                     # Nothing is left that the look could be tried on: the structure has to do.
                     self._by_structure = True
 
-    def _is_sound(self) -> bool:
-        """Whether every page is accounted for and every row can be read."""
-        return self._snapshot.connection.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]
-
-    def _in_pages(self, data: Bytes, found: Sequence[Needle]) -> Iterator[Observation]:
+    def _in_pages(self, settled: Bytes, found: Sequence[Needle]) -> Iterator[Observation]:
         """Tell left-over bytes from rows, and other tables' rows from the site's own."""
         where = relative(self._path, self._site)
         try:
-            pages = Pages(data[:], self._known.roots)
+            content = settled[0 : len(settled)]
+            pages = Pages(content, self._known.roots)
         except Malformed:
             yield Control(None, False, on_target=False)
             yield NotChecked(where, "its pages do not fit together", ProblemCode.CORRUPT)
             return
         if self._by_structure:
             yield Control(None, pages.unaccounted == 0, on_target=False)
-        for kind, content in sorted(pages.unused_bytes().items()):
+        for kind, unused in sorted(pages.unused_bytes().items()):
             # Whoever wrote it, in whatever form: words that are asked for may stand here because
             # somebody deleted them earlier, under an id that nobody knows any more.
-            if self._is_left_over(kind, content) or self._targets.mentioned_in(content):
+            if self._is_left_over(kind, unused) or self._targets.mentioned_in(unused):
                 overwrite = kind == FREE and not pages.unaccounted
                 yield Residue(
                     f"{where} ({kind})",
@@ -224,7 +220,7 @@ class _Look:
                     fixable=True,
                     handle={DO: OVERWRITE if overwrite else REWRITE},
                 )
-        yield from self._in_other_tables(owners(data, pages, found))
+        yield from self._in_other_tables(owners(content, pages, found))
 
     def _is_left_over(self, kind: str, content: bytes) -> bool:
         """Whether something of what is gone stands in bytes that are not in use.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from purge.adapter import NotChecked, ProblemCode, Residue
 from purge_adapters._sql_fulltext import rebuild
-from purge_adapters._sql_residue import CHECKPOINT, DO, DROP_JOURNAL, OVERWRITE, REWRITE
+from purge_adapters._sql_residue import DO, DROP_JOURNAL, OVERWRITE, REWRITE
 from purge_adapters._sql_terms import OPTIMIZE, REBUILD
 from purge_adapters._sqlite import (
     checkpoint,
@@ -15,6 +15,7 @@ from purge_adapters._sqlite import (
     optimize_fulltext,
     overwrite_free_pages,
     rewrite,
+    would_renumber,
     writing,
 )
 
@@ -38,6 +39,7 @@ def sanitize(path: Path, residue: Sequence[Residue], timeout_s: float) -> Iterat
     if not any(wanted):
         return
     undone: list[NotChecked] = []
+    renumbers = REWRITE in wanted and would_renumber(path)
     with writing(path, timeout_s) as connection:
         for table in tables[REBUILD]:
             rebuild(connection, table)
@@ -49,7 +51,7 @@ def sanitize(path: Path, residue: Sequence[Residue], timeout_s: float) -> Iterat
         if DROP_JOURNAL in wanted:
             drop_journal(connection)
         if REWRITE in wanted:
-            why = rewrite(path, connection)
+            why = rewrite(connection, renumbers=renumbers)
             if why:
                 undone.append(NotChecked("gaps in pages", why, ProblemCode.UNSUPPORTED))
         if OVERWRITE in wanted or (REWRITE in wanted and undone):
@@ -57,6 +59,3 @@ def sanitize(path: Path, residue: Sequence[Residue], timeout_s: float) -> Iterat
         if emptied and not checkpoint(connection):
             undone.append(NotChecked("write-ahead log", _BUSY, ProblemCode.BUSY))
     yield from undone
-
-
-__all__ = ["CHECKPOINT", "sanitize"]

@@ -49,6 +49,7 @@ from purge_adapters._sqlite_write import (
     overwrite_free_pages,
     rewrite,
     vacuum,
+    would_renumber,
     writing,
 )
 
@@ -76,6 +77,7 @@ __all__ = [
     "store_error",
     "vacuum",
     "virtual_tables",
+    "would_renumber",
     "writing",
 ]
 
@@ -100,8 +102,9 @@ def reading(
     private copy of the files is read, on which SQLite does what it would have done on opening.
     Closed, and the copy removed, at the end.
 
-    Not while this process has a transaction on the same file: a process that closes a file loses
-    all its locks on it (POSIX).
+    Not while this process has the same database open for writing: a process that closes a file
+    loses all its locks on it (POSIX), and a connection to a database with a write-ahead log holds
+    one all the time.
 
     Args:
         path: the database file.
@@ -173,12 +176,17 @@ def _read_settled(path: Path) -> tuple[Moment, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A database at one moment, as rows and as bytes."""
+    """A database at one moment, as rows and as bytes.
+
+    ``data``, ``log`` and ``journal`` are the files as they lie there. ``settled`` is what the
+    database file would be if its log were carried over, or its journal played back, now.
+    """
 
     connection: sqlite3.Connection
     data: Bytes
     log: Bytes
     journal: Bytes
+    settled: Bytes
 
 
 @contextmanager
@@ -192,14 +200,23 @@ def looking(path: Path) -> Iterator[Snapshot]:
     """
     before = _settled(path)
     with ExitStack() as held:
-        connection = held.enter_context(reading(path))
-        files = [
+        if before.hot:
+            copy = held.enter_context(_copied(path))
+            held.enter_context(speaking())
+            connection = held.enter_context(closing(connect(copy, "mode=rw")))
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            if not checkpoint(connection):
+                raise moved()
+        else:
+            copy = path
+            connection = held.enter_context(reading(path))
+        data, log, journal, settled = (
             held.enter_context(file_bytes(each))
-            for each in (path, beside(path, WAL), beside(path, JOURNAL))
-        ]
+            for each in (path, beside(path, WAL), beside(path, JOURNAL), copy)
+        )
         if not before.appended(moment(path)):
             raise moved()
-        yield Snapshot(connection, *files)
+        yield Snapshot(connection, data, log, journal, settled)
         if not before.appended(moment(path)):
             raise moved()
 

@@ -71,7 +71,7 @@ class Moment:
     @property
     def hot(self) -> bool:
         """Whether the database file alone is not the whole truth."""
-        return self.wal_size > 0
+        return self.wal_size > 0 or self.hot_journal
 
     def appended(self, later: Moment) -> bool:
         """Whether ``later`` differs by frames at the end of the same ``-wal`` at most.

@@ -147,18 +147,36 @@ def drop_journal(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def rewrite(path: Path, connection: sqlite3.Connection) -> str | None:
+def would_renumber(path: Path) -> bool:
+    """Whether VACUUM would give rows other numbers. It is tried on a private copy.
+
+    SQLite 3.40.1 does so, by experiment, with tables that have neither an INTEGER PRIMARY KEY nor
+    an index; the documentation promises nothing for those without an INTEGER PRIMARY KEY.
+
+    Not while this process has the database open for writing, for the reason that
+    :func:`purge_adapters._sqlite.reading` gives.
+
+    Raises:
+        Transient, Permanent: the database cannot be read.
+    """
+    from purge_adapters._sqlite import reading
+
+    with reading(path, private=True) as copy:
+        before = row_numbers(copy)
+        copy.execute("VACUUM")
+        return row_numbers(copy) != before
+
+
+def rewrite(connection: sqlite3.Connection, *, renumbers: bool) -> str | None:
     """Rewrite the whole database without its free space, and give no row another number.
 
-    VACUUM numbers the rows of some tables anew (3.40.1, by experiment: those without an INTEGER
-    PRIMARY KEY and without any index; the documentation promises nothing for those without an
-    INTEGER PRIMARY KEY), and full-text indexes or other tables may rely on the numbers. So it is
-    tried on a private copy first. Where it would renumber, the database is taken apart into
-    memory by VACUUM INTO, which keeps the numbers, and copied back under an exclusive lock.
+    Full-text indexes and other tables may rely on the numbers. Where VACUUM would change them, the
+    database is taken apart into memory by VACUUM INTO, which keeps the numbers (3.40.1, by
+    experiment; compared before it is used), and copied back under an exclusive lock.
 
     Args:
-        path: the database file.
-        connection: from :func:`writing`, to it, without a transaction.
+        connection: from :func:`writing`, without a transaction.
+        renumbers: what :func:`would_renumber` said.
 
     Returns:
         Why it was left undone, or ``None``.
@@ -166,12 +184,6 @@ def rewrite(path: Path, connection: sqlite3.Connection) -> str | None:
     Raises:
         sqlite3.OperationalError: locked, or no space.
     """
-    from purge_adapters._sqlite import reading
-
-    with reading(path, private=True) as copy:
-        before = row_numbers(copy)
-        copy.execute("VACUUM")
-        renumbers = row_numbers(copy) != before
     if not renumbers:
         vacuum(connection)
         return None

@@ -151,6 +151,7 @@ def end_with(outcome: Outcome) -> None:
 
 def exit_code(outcome: Outcome) -> ExitCode:
     """Return the exit code that an outcome stands for."""
+    from purge.plan.outcome import Completeness
     from purge.state import ProblemCode
 
     if outcome.refusal is not None:
@@ -159,7 +160,7 @@ def exit_code(outcome: Outcome) -> ExitCode:
         return ExitCode.DONE if outcome.settled else ExitCode.INCOMPLETE
     codes = [step.problem.code if step.problem else None for step in outcome.steps]
     nothing = bool(codes) and all(code is ProblemCode.NOTHING_FOUND for code in codes)
-    unseen = any(step.evidence is None for step in outcome.steps)
+    unseen = any(step.completeness is Completeness.INCOMPLETE for step in outcome.steps)
     return ExitCode.INCOMPLETE if nothing or unseen else ExitCode.DONE
 
 

@@ -16,6 +16,7 @@ from purge.cli.common import (
     print_json,
     print_outcome,
 )
+from purge.errors import LedgerFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +52,13 @@ def status(
     from purge.ledger import Ledger
 
     place = ledger_place(manifest)
-    if request is None and not place.ledger.exists():
+    try:
+        missing = not place.ledger.exists()
+    except OSError as error:
+        raise LedgerFault(
+            f"The ledger's folder {place.ledger.parent} may not be read by this user."
+        ) from error
+    if request is None and missing:
         _print([], {}, 0, place.timezone, as_json=as_json)
         return
     with Ledger.open_read_only(place.ledger) as ledger:
@@ -88,13 +95,15 @@ def _print(
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("request", "asked", "state", "until", "waits for", "reason"):
-        table.add_column(heading, no_wrap=heading != "reason", overflow="ellipsis")
+    table.add_column("request", no_wrap=True, min_width=26)
+    table.add_column("state", no_wrap=True, min_width=21)
+    for heading in ("asked", "until", "waits for", "reason"):
+        table.add_column(heading, overflow="fold")
     for view in views:
         table.add_row(
             view.id,
-            f"{view.created.astimezone(zone):%Y-%m-%d %H:%M}",
             "withdrawn" if view.withdrawn else view.state.value,
+            f"{view.created.astimezone(zone):%Y-%m-%d %H:%M}",
             f"{view.until.astimezone(zone):%Y-%m-%d}" if view.until else "",
             ", ".join(code.value for code in view.waits_for),
             view.reason,

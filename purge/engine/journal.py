@@ -22,7 +22,7 @@ from purge.engine.steps import (
     step_of,
 )
 from purge.errors import LedgerFault, UsageFault
-from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest
+from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest, StepRecord
 from purge.plan.outcome import Role, Step
 from purge.plan.reach import Owed
 from purge.plan.request import Decisions, Request, Wanted
@@ -148,6 +148,17 @@ class Journal:
     ) -> None:
         """Record the same event for several requests, in one transaction."""
         self.ledger.append([Event(kind, request, site, body) for request in requests])
+
+    def begin_steps(self, id: str, known: Iterable[str], sites: Mapping[str, str]) -> None:
+        """Record a step for every site that came into the manifest after the request was made.
+
+        Args:
+            id: the request.
+            known: the sites that it has steps for.
+            sites: the manifest's sites, each with the name of its adapter.
+        """
+        new = {site: adapter for site, adapter in sites.items() if site not in set(known)}
+        self.ledger.append([StepRecord(adapter).event(id, site) for site, adapter in new.items()])
 
     def keep(self, id: str, kept: Kept, events: Sequence[Event] = ()) -> None:
         """Seal the plan of a request, with everything needed to look again.

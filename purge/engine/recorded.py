@@ -21,6 +21,7 @@ def recorded(ledger: Ledger, id: str, zone: tzinfo) -> Outcome:
     if view is None:
         raise UsageFault(f"There is no request {id} in this ledger. 'purge status' lists them.")
     created = view.created.astimezone(zone)
-    asked = Asked(view.id, created, view.reason, view.asked_by, view.scope, view.targets)
+    withdrawn = view.withdrawn.astimezone(zone) if view.withdrawn else None
+    asked = Asked(view.id, created, view.reason, view.asked_by, view.scope, view.targets, withdrawn)
     steps = tuple(in_zone(step_of(step), zone) for step in ledger.steps(id))
     return Outcome(asked, True, steps)

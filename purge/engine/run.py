@@ -16,7 +16,7 @@ from purge.engine.crash import crash_point
 from purge.engine.journal import Journal, Kept
 from purge.engine.sites import Removed, ResidueLook, Sites
 from purge.engine.survey import Excerpt, Survey
-from purge.engine.verdicts import Seen, make_step
+from purge.engine.verdicts import Seen, make_step, without_site
 from purge.ledger import JSON, Event, EventKind
 from purge.plan.limits import Limits, ambiguity, refusal
 from purge.plan.outcome import Outcome, Step
@@ -83,6 +83,8 @@ class Run:
         journal = self._need_journal()
         ids = [task.request.id for task in tasks]
         journal.note(EventKind.RUN_STARTED, ids, None, {"mode": "verify"})
+        for task in tasks:
+            journal.begin_steps(task.request.id, task.steps, self._adapters())
         survey = self._survey(tasks)
         looks = self._examine(survey, tasks)
         outcomes = self._outcomes(tasks, survey, looks, applied=True)
@@ -138,11 +140,21 @@ class Run:
 
     def _refuse(self, tasks: Sequence[Task], survey: Survey) -> None:
         for number, task in enumerate(tasks):
-            if task.kept.owed and not survey.by_site(number):
+            going = self._by_purge(survey.by_site(number))
+            planned = self._by_purge(survey.planned(number))
+            if task.kept.owed and not going:
                 continue  # Planned and allowed earlier, and nothing of it is left to remove.
             task.refusal = ambiguity(survey.reach, number) or refusal(
-                task.request, survey.planned(number), self.limits
+                task.request, going, self.limits, planned=sum(planned.values())
             )
+
+    def _by_purge(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Leave out the sites where a person has to act."""
+        return {
+            name: count
+            for name, count in counts.items()
+            if self.sites.action(name) is not Action.REPORT
+        }
 
     def _examine(
         self, survey: Survey, tasks: Sequence[Task], names: Iterable[str] | None = None
@@ -162,12 +174,13 @@ class Run:
         touched = [name for name in self.sites.names() if survey.to_remove(name)]
         before = self._examine(survey, tasks, touched)
         journal = self._need_journal()
-        adapters = {name: self.sites.manifest.sites[name].adapter for name in self.sites.names()}
         for number, task in enumerate(tasks):
             if not task.request.id:
-                task.request = journal.create(task.request, adapters)
-            elif task.decided is not None:
-                journal.decide(task.request.id, task.decided)
+                task.request = journal.create(task.request, self._adapters())
+            else:
+                journal.begin_steps(task.request.id, task.steps, self._adapters())
+                if task.decided is not None:
+                    journal.decide(task.request.id, task.decided)
             for name, look in before.items():
                 task.kept.take_controls(name, look.by_kind(on_target=True))
             _extend(task.kept, survey.owed(number))
@@ -307,6 +320,12 @@ class Run:
                 if applied and step.tally.to_remove and step.tally.removed == step.tally.to_remove:
                     task.kept.removed_at.setdefault(name, now)
                 steps.append(step)
+            # A site that left the manifest is no longer looked at; what was proved there stays.
+            steps.extend(
+                without_site(step)
+                for name, step in task.steps.items()
+                if name not in self.sites.manifest.sites
+            )
             outcomes.append(
                 Outcome(
                     task.request.asked(), applied, tuple(steps), task.refusal, task.asked_before
@@ -319,6 +338,10 @@ class Run:
         for task, outcome in zip(tasks, outcomes, strict=True):
             journal.record(task.request.id, outcome.steps, task.kept)
         crash_point("judged")
+
+    def _adapters(self) -> dict[str, str]:
+        """Every site of the manifest with the name of its adapter."""
+        return {name: self.sites.manifest.sites[name].adapter for name in self.sites.names()}
 
     def _need_journal(self) -> Journal:
         if self._journal is None:

@@ -137,6 +137,7 @@ def _tally_to_json(tally: Tally) -> dict[str, JSON]:
         "copies": tally.copies,
         "kept": tally.kept,
         "scope_unknown": tally.scope_unknown,
+        "by_person": tally.by_person,
         "late": tally.late,
         "by_how": dict(tally.by_how),
     }

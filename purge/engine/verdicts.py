@@ -21,7 +21,7 @@ from purge.plan.judge import Observed, Verdict, declared, judge
 from purge.plan.outcome import Completeness, Evidence, Step, Tally, at_most
 from purge.plan.reach import Look
 from purge.plan.request import Request
-from purge.state import Problem, State
+from purge.state import Problem, ProblemCode, State
 from purge.targets import TargetKind
 
 
@@ -49,6 +49,7 @@ def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
     """Judge one site and return the step to record; without a state if nothing was applied."""
     residue, kind = _residue(seen, now)
     controls = _controls(seen)
+    unseen = (*seen.look.unseen, *_emptiness(seen))
     observed = Observed(
         looked=seen.look.failure is None,
         failure=seen.look.failure or seen.failure,
@@ -59,7 +60,7 @@ def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
         kept=seen.tally.kept,
         scope_unknown=seen.tally.scope_unknown,
         not_removed=seen.left_alone,
-        unseen=seen.look.unseen,
+        unseen=unseen,
         examined=seen.residue.failure is None,
         residue=residue,
         unexamined=seen.residue.unexamined,
@@ -80,14 +81,24 @@ def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
         adapter=seen.site.adapter,
         state=state,
         until=verdict.until,
-        tally=seen.tally,
+        tally=_tally(seen),
         residue=residue,
-        not_checked=(*seen.look.unseen, *seen.residue.unexamined),
+        not_checked=(*unseen, *seen.residue.unexamined),
         evidence=_evidence(seen, kind, controls, now),
-        completeness=_completeness(seen),
+        completeness=Completeness.INCOMPLETE if unseen else _completeness(seen),
         problem=verdict.problem,
         at=now,
     )
+
+
+def without_site(step: Step) -> Step:
+    """Return the step of a site that the manifest no longer has: what was proved stays, unlooked."""
+    problem = Problem(
+        ProblemCode.NOT_CHECKED,
+        "The manifest has no site of this name any more, so it was not looked at. If it was "
+        "renamed, the new name has a step of its own.",
+    )
+    return replace(step, problem=problem)
 
 
 def _foreseen(observed: Observed) -> Verdict:
@@ -101,6 +112,25 @@ def _foreseen(observed: Observed) -> Verdict:
     if observed.report_only and observed.left:
         gone = replace(gone, left=observed.left)
     return judge(gone)
+
+
+def _emptiness(seen: Seen) -> tuple[NotChecked, ...]:
+    """Doubt a site where there was nothing at all to look at: its path may be mistaken.
+
+    A site that a request itself emptied is not doubted.
+    """
+    examined = seen.look.examined
+    if seen.look.failure or seen.tally.found or examined.files or examined.records:
+        return ()
+    return (NotChecked(seen.site.name, "there is nothing to look at; is its path right?"),)
+
+
+def _tally(seen: Seen) -> Tally:
+    """Say of a site where purge touches nothing that a person has to remove what is left."""
+    if seen.site.action is not Action.REPORT:
+        return seen.tally
+    by_person = seen.tally.to_remove - seen.tally.removed
+    return replace(seen.tally, to_remove=seen.tally.removed, by_person=by_person)
 
 
 def _previous(step: Step | None) -> Verdict | None:
@@ -144,7 +174,7 @@ def _evidence(
 
 
 def _completeness(seen: Seen) -> Completeness:
-    if seen.look.failure is not None or seen.look.unseen:
+    if seen.look.failure is not None:
         return Completeness.INCOMPLETE
     by_subject = any(wanted.kind is TargetKind.SUBJECT for wanted in seen.request.wanted)
     if by_subject and seen.site.subject is None:

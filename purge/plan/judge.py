@@ -193,12 +193,12 @@ def _unproven(seen: Observed) -> Problem | None:
 
 def _undated(copies: Sequence[Residue]) -> Problem:
     first = copies[0]
-    more = f" ({len(copies)} such copies)" if len(copies) > 1 else ""
+    more = f" (and {_more(len(copies) - 1, 'copy', 'copies')})" if len(copies) > 1 else ""
     return Problem(first.problem, f"{first.where}: {first.why}{more}")
 
 
 def _gaps(gaps: Sequence[NotChecked]) -> Problem:
-    more = f" ({len(gaps)} such places)" if len(gaps) > 1 else ""
+    more = f" (and {_more(len(gaps) - 1, 'place', 'places')})" if len(gaps) > 1 else ""
     return Problem(gaps[0].problem, f"{gaps[0].where}: {gaps[0].why}{more}")
 
 
@@ -233,6 +233,10 @@ def declared(
 
 def _records(count: int) -> str:
     return "1 record" if count == 1 else f"{count} records"
+
+
+def _more(count: int, one: str, many: str) -> str:
+    return f"{count} more {one if count == 1 else many}"
 
 
 def _hold(count: int) -> str:

@@ -26,18 +26,22 @@ class Limits:
     max_records: int = 25
 
 
-def refusal(request: Request, by_site: Mapping[str, int], limits: Limits) -> str | None:
+def refusal(
+    request: Request, by_site: Mapping[str, int], limits: Limits, *, planned: int = 0
+) -> str | None:
     """Return why the request may not be carried out, or ``None`` if it may.
 
     Args:
         request: what is asked.
         by_site: how many records would go at each site.
         limits: what is allowed.
+        planned: how many records the request has to remove in all, with those that earlier runs
+            of it took out. A run that was killed is finished with the same ``expect``.
     """
     total = sum(by_site.values())
     counts = ", ".join(f"{site} {count}" for site, count in by_site.items() if count) or "none"
     if request.expect is not None:
-        if request.expect == total:
+        if request.expect in (total, planned):
             return None
         return (
             f"--expect {request.expect} does not agree with what was found: {total} "
@@ -47,15 +51,15 @@ def refusal(request: Request, by_site: Mapping[str, int], limits: Limits) -> str
     narrow = [columns for columns in widths if columns < limits.min_phrase_width]
     if narrow:
         return (
-            f"A phrase is {min(narrow)} columns wide and the manifest asks for at least "
+            f"The phrase is {min(narrow)} columns wide and the manifest asks for at least "
             f"{limits.min_phrase_width} (safety.min_phrase_width), since short words stand "
-            f"everywhere. It would remove {total} ({counts}). Give a longer phrase, or name that "
+            f"everywhere. It would remove {total} records ({counts}). Give a longer phrase, or name that "
             f"number with --expect {total} if it is right."
         )
     if total > limits.max_records:
         return (
             f"It would remove {total} records ({counts}), more than the manifest allows at once "
-            f"(safety.max_records: {limits.max_records}). Narrow it with --scope, or name that "
+            f"(safety.max_records: {limits.max_records}). Narrow it, or name that "
             f"number with --expect {total} if it is right."
         )
     return None

@@ -68,6 +68,8 @@ class Tally:
     kept: int = 0
     """Of the sources and copies that are left: those that the caller decided to keep."""
     scope_unknown: int = 0
+    by_person: int = 0
+    """Those that a person has to remove: the manifest says ``action: report``."""
     late: int = 0
     """Records that appeared while the run was under way."""
     by_how: Mapping[str, int] = field(default_factory=dict)
@@ -124,8 +126,8 @@ class Outcome:
 
     @property
     def to_remove(self) -> int:
-        """How many records would go, or went, over all sites."""
-        return sum(step.tally.to_remove for step in self.steps)
+        """How many records have to go and are still there, over all sites."""
+        return sum(step.tally.to_remove - step.tally.removed for step in self.steps)
 
 
 def is_settled(state: State | None, problem: Problem | None) -> bool:

@@ -84,6 +84,7 @@ class Asked:
     asked_by: str = ""
     scope: tuple[str, ...] = ()
     targets: Mapping[str, int] = field(default_factory=dict)
+    withdrawn: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,11 @@ class Request:
 
     def __post_init__(self) -> None:
         if not self.wanted:
+            raise UsageFault("Nothing is named. Name at least one id, phrase or subject to forget.")
+        if not all(isinstance(wanted, Wanted) for wanted in self.wanted):
             raise UsageFault(
-                "Nothing is named. Give at least one --id, --phrase or --subject to forget."
+                "What is to be forgotten is named with purge.phrase(...), purge.id(...) or "
+                "purge.subject(...), not by bare strings."
             )
 
     @property

@@ -29,7 +29,7 @@ def report_document(outcome: Outcome) -> dict[str, Any]:
         "targets": dict(asked.targets),
     }
     if asked.id:
-        request = {"id": asked.id, **request}
+        request = {"id": asked.id, **request, "withdrawn": _iso(asked.withdrawn)}
     document: dict[str, Any] = {"schema": SCHEMA, "request": request, "applied": outcome.applied}
     if outcome.applied and outcome.state is not None:
         document["state"] = outcome.state.value
@@ -53,7 +53,7 @@ def _step(step: Step, *, applied: bool) -> dict[str, Any]:
     if applied:
         said["removed"] = tally.removed
     else:
-        said["to_remove"] = tally.to_remove
+        said["to_remove"] = tally.to_remove - tally.removed
     said["left"] = tally.left
     said["shown"] = {
         "sources": tally.sources,
@@ -61,6 +61,7 @@ def _step(step: Step, *, applied: bool) -> dict[str, Any]:
         "possible_copies": tally.copies,
         "kept_by_choice": tally.kept,
         "scope_unknown": tally.scope_unknown,
+        "by_person": tally.by_person,
     }
     said["late"] = tally.late
     said["how"] = dict(tally.by_how)

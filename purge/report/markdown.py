@@ -25,6 +25,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"- asked by: {_cell(asked.asked_by)}"
     if asked.scope:
         yield f"- limited by scope: {', '.join(map(_cell, asked.scope))} (values sealed)"
+    if asked.withdrawn is not None:
+        yield f"- withdrawn: {asked.withdrawn.isoformat(timespec='seconds')}"
     if outcome.state is not None:
         yield f"- as a whole: **{_state(outcome.state, outcome)}**"
     if outcome.refusal:
@@ -69,18 +71,25 @@ def _applied_row(step: Step) -> str:
 def _shown_row(step: Step) -> str:
     tally = step.tally
     undecided = tally.sources + tally.flagged + tally.copies + tally.scope_unknown
+    undecided += tally.by_person
     looked = describe(step.evidence.examined) if step.evidence else "not looked at"
-    cells = (step.site, step.adapter, tally.found, tally.to_remove, undecided, looked)
+    going = tally.to_remove - tally.removed
+    cells = (step.site, step.adapter, tally.found, going, undecided, looked)
     return "| " + " | ".join(_cell(str(cell)) for cell in cells) + " |"
 
 
 def _notes(step: Step) -> Iterator[str]:
     if step.problem is not None:
         yield f"- {step.site}: `{step.problem.code.value}`. {_cell(step.problem.sentence)}"
+    said = step.problem.sentence if step.problem else ""
     for copy in step.residue:
+        if said.startswith(f"{copy.where}: "):
+            continue
         until = f", until {copy.until.isoformat(timespec='seconds')}" if copy.until else ""
         yield f"- {step.site}: {_cell(copy.where)}: {_cell(copy.why)}{until}"
     for gap in step.not_checked:
+        if said.startswith(f"{gap.where}: "):
+            continue
         yield f"- {step.site}: not checked: {_cell(gap.where)}: {_cell(gap.why)}"
 
 

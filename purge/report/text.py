@@ -28,6 +28,8 @@ def report_text(outcome: Outcome) -> RenderableType:
     owed = list(_owed(outcome))
     if owed:
         heading = "Still owed" if outcome.applied else "Before you apply it"
+        if outcome.applied and outcome.settled:
+            heading = "Kept, as you decided"
         parts.append(Text(f"\n{heading}", style="bold"))
         parts.extend(Padding(line, (0, 0, 0, 2)) for line in owed)
     cleaned = [] if outcome.applied else list(_to_be_cleaned(outcome))
@@ -37,7 +39,7 @@ def report_text(outcome: Outcome) -> RenderableType:
         )
         parts.extend(Padding(line, (0, 0, 0, 2)) for line in cleaned)
     if outcome.refusal:
-        parts.append(Text(f"\nRefused. {outcome.refusal} Nothing was deleted.", style="red"))
+        parts.append(Text(f"\n{outcome.refusal}", style="red"))
     parts.append(_closing(outcome))
     return Group(*parts)
 
@@ -45,12 +47,18 @@ def report_text(outcome: Outcome) -> RenderableType:
 def _headline(outcome: Outcome) -> Text:
     asked = outcome.request
     line = Text()
+    if outcome.refusal:
+        line.append("Refused", style="bold red")
+        line.append(": nothing was changed. This is what was found.")
+        return line
     if not outcome.applied:
         line.append("Dry run", style="bold")
         line.append(": this is what would happen. Nothing was changed.")
         return line
     line.append(f"Request {asked.id}", style="bold")
     line.append(f"  asked {asked.created:%Y-%m-%d %H:%M %z}")
+    if asked.withdrawn is not None:
+        line.append(f"  withdrawn {asked.withdrawn:%Y-%m-%d %H:%M %z}", style="bold yellow")
     if outcome.asked_before:
         line.append("  (asked before; went on with it)", style="dim")
     if outcome.state is not None:
@@ -88,8 +96,9 @@ def _row(step: Step, *, applied: bool) -> Iterator[RenderableType]:
             state.append(" !", style="bold red")
         yield state
     yield _number(tally.found)
-    yield _number(tally.removed if applied else tally.to_remove)
+    yield _number(tally.removed if applied else tally.to_remove - tally.removed)
     undecided = tally.sources + tally.flagged + tally.copies + tally.scope_unknown
+    undecided += tally.by_person
     yield _number(tally.left if applied else undecided, "yellow")
     yield _evidence(step, applied=applied)
 
@@ -155,6 +164,21 @@ def _closing(outcome: Outcome) -> Text:
             return Text("\nNothing would be removed.", style="dim")
         records = "1 record" if count == 1 else f"{count} records"
         return Text(f"\n{records} would be removed. Say --apply to do it.", style="bold")
+    if outcome.request.withdrawn is not None:
+        return Text("\nIt was withdrawn: no run acts on it any more.", style="dim")
     if outcome.settled:
         return Text("\nNothing is owed any more.", style="green")
-    return Text(f"\nGo on with: purge resume {outcome.request.id}", style="dim")
+    return Text(f"\n{_advice(outcome)}", style="dim")
+
+
+def _advice(outcome: Outcome) -> str:
+    """Say what to do next, by what holds the request up."""
+    id = outcome.request.id
+    codes = {step.problem.code for step in outcome.steps if step.problem}
+    if codes == {ProblemCode.NOTHING_FOUND}:
+        return f"If it was a mistake: purge withdraw {id}"
+    if codes & {ProblemCode.SOURCE_KEPT, ProblemCode.POSSIBLE_COPY}:
+        return f"Decide, and go on with: purge resume {id} --with-... or --keep-..."
+    if codes & {ProblemCode.NO_END_DATE, ProblemCode.REPORT_ONLY}:
+        return f"Once that is done by hand: purge verify {id}"
+    return f"Once that is mended: purge resume {id}"

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from typing import Any, ClassVar
 
-from purge_adapters.sql import SqlAdapter
-
 from purge.adapter import Action
 from purge.testing import AdapterContract, breakages
 from purge.testing.harness import METADATA, OTHER, SCOPE, SOURCE, Breakage, Harness, Planted
+from purge_adapters.sql import SqlAdapter
 
 COLUMNS = ("id", "body", "topic", "project", "person", "sources", "notes")
 

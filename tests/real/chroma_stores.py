@@ -24,7 +24,6 @@ from chromadb.config import Settings
 from numpy.typing import NDArray
 
 from purge.adapter import (
-    Action,
     Control,
     Examined,
     Match,
@@ -149,6 +148,23 @@ def fill(
                 ],
             )
     return vectors
+
+
+def plant(
+    folder: Path,
+    records: Mapping[str, tuple[str | None, Mapping[str, Any] | None]],
+    name: str = NAME,
+) -> None:
+    vectors = vectors_of(len(records), 4, seed=3)
+    with opened(folder) as client:
+        collection = client.get_or_create_collection(name, embedding_function=None)
+        for vector, (id, (document, metadata)) in zip(vectors, records.items(), strict=True):
+            collection.add(
+                ids=[id],
+                embeddings=[vector.tolist()],
+                documents=None if document is None else [document],
+                metadatas=None if metadata is None else [dict(metadata)],
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +371,3 @@ def holds_vector(folder: Path, vector: Sequence[float] | Floats) -> list[str]:
 
 def packed(vector: Sequence[float] | Floats) -> bytes:
     return struct.pack(f"<{len(vector)}f", *(float(number) for number in vector))
-
-
-def blank_site(**more: Any) -> dict[str, Any]:
-    return {"action": Action.BLANK, **more}

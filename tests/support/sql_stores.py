@@ -14,7 +14,6 @@ from typing import Any
 from purge.adapter import (
     Action,
     Control,
-    Examined,
     Match,
     NotChecked,
     NotRemoved,
@@ -193,4 +192,27 @@ def subject(value: str) -> Targets:
     return Targets([Target(0, TargetKind.SUBJECT, value)])
 
 
-__all__ = ["OTHER", "SECRET", "SITE", "TABLE", "Examined", "Run", "Store"]
+def plant(store: Store, *before: str, journal: str = "DELETE", rows: int = 40) -> None:
+    """Make a table with the secret between neighbours, some of which are long."""
+    store.run(*before, f"PRAGMA journal_mode = {journal}", TABLE)
+    store.pragmas = (f"journal_mode = {journal}",)
+    store.settings |= {"text": ["body"], "metadata": ["topic"]}
+    fill(store, rows)
+
+
+def fill(store: Store, rows: int) -> None:
+    with closing(store.connect()) as connection:
+        connection.execute("BEGIN")
+        for at in range(rows):
+            text = f"{OTHER}, number {at}. " * (200 if at % 10 == 0 else 1)
+            insert(connection, f"mem-neighbour-{at:04}", text, "quay")
+        insert(connection, "mem-of-the-key", SECRET, "keys of a house")
+        connection.execute("COMMIT")
+
+
+def insert(connection: sqlite3.Connection, name: str, body: str, topic: str) -> None:
+    connection.execute("INSERT INTO memories VALUES (?, ?, ?)", (name, body, topic))
+
+
+def named(items: tuple[object, ...]) -> list[str]:
+    return [item.where for item in of(Residue, items)]

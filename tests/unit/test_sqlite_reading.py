@@ -78,15 +78,17 @@ def with_log(folder: Path) -> Path:
 
 def with_hot_journal(folder: Path) -> Path:
     """A database in the middle of a transaction that will never be committed."""
-    path = make(folder / "live.db", rows=500)
+    path = make(folder / "live.db", rows=20_000)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("PRAGMA cache_size = 10")
         connection.execute("BEGIN")
-        connection.execute("DELETE FROM notes WHERE id < 400")
+        connection.execute("DELETE FROM notes WHERE id < 19000")
+        connection.execute("UPDATE notes SET said = 'never'")
         copy = folder / "copy.db"
         for suffix in ("", JOURNAL):
             beside(copy, suffix).write_bytes(beside(path, suffix).read_bytes())
         connection.execute("ROLLBACK")
+    assert moment(copy).hot_journal
     path.unlink()
     return copy
 
@@ -109,7 +111,7 @@ def with_kept_journal(folder: Path) -> Path:
         (lambda folder: make(folder / AWKWARD), 3),
         (lambda folder: make(folder / "copy.db", "WAL"), 3),
         (with_log, 4),
-        (with_hot_journal, 500),
+        (with_hot_journal, 20_000),
         (with_empty_log, 3),
         (with_kept_journal, 3),
     ],
@@ -193,6 +195,11 @@ def test_a_log_that_grows_is_no_hindrance_and_one_that_starts_anew_is(tmp_path: 
         assert checkpoint(connection)
         assert not before.appended(moment(path))
         connection.execute("INSERT INTO notes (said) VALUES ('three')")
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        before = moment(path)
+        # All frames are in the database, so that the next one is written over the first.
+        connection.execute("INSERT INTO notes (said) VALUES ('four')")
+        assert moment(path).files[0] == before.files[0]
         assert not before.appended(moment(path))
 
 

@@ -22,6 +22,7 @@ from purge_adapters._sqlite import (
     overwrite_free_pages,
     rewrite,
     vacuum,
+    would_renumber,
     writing,
 )
 from purge_adapters._sqlite_pages import FREE, Pages
@@ -189,9 +190,10 @@ def test_a_rewrite_gives_no_row_another_number(path: Path, journal: str) -> None
         journal=journal,
     )
     query = "SELECT rowid, said FROM lines ORDER BY rowid"
+    assert would_renumber(path)
     with writing(path, 0.2) as connection:
         before = connection.execute(query).fetchall()
-        assert rewrite(path, connection) is None
+        assert rewrite(connection, renumbers=True) is None
         assert connection.execute(query).fetchall() == before
         assert freelist_pages(connection) == 0
         assert checkpoint(connection)
@@ -203,12 +205,36 @@ def test_a_rewrite_gives_no_row_another_number(path: Path, journal: str) -> None
 
 
 def test_vacuum_alone_would_give_rows_other_numbers(path: Path) -> None:
-    make(path, "CREATE TABLE lines (said TEXT)", "INSERT INTO lines VALUES ('a'), ('b')")
+    make(
+        path,
+        "CREATE TABLE lines (said TEXT)",
+        "INSERT INTO lines VALUES ('a'), ('b')",
+        "DELETE FROM lines WHERE said = 'a'",
+    )
+    assert would_renumber(path)
     with writing(path, 0.1) as connection:
-        connection.execute("DELETE FROM lines WHERE said = 'a'")
         vacuum(connection)
         # If this ever fails, SQLite has become kinder and the long way may go.
         assert connection.execute("SELECT rowid FROM lines").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "id INTEGER PRIMARY KEY, said TEXT",
+        "id TEXT PRIMARY KEY, said TEXT",
+        "id TEXT UNIQUE, said TEXT CHECK (length(said) > 0)",
+        "id TEXT PRIMARY KEY, said TEXT) WITHOUT ROWID --",
+    ],
+)
+def test_vacuum_leaves_the_numbers_of_rows_that_have_a_key(path: Path, declared: str) -> None:
+    make(
+        path,
+        f"CREATE TABLE lines ({declared}\n)".replace("--\n)", ""),
+        "INSERT INTO lines VALUES (1, 'a'), (2, 'b')",
+        "DELETE FROM lines WHERE said = 'a'",
+    )
+    assert not would_renumber(path)
 
 
 def test_a_rewrite_that_cannot_have_the_database_alone_is_left_undone(path: Path) -> None:
@@ -222,7 +248,7 @@ def test_a_rewrite_that_cannot_have_the_database_alone_is_left_undone(path: Path
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("SELECT count(*) FROM lines").fetchone()
         with writing(path, 0.1) as connection:
-            assert "others hold the database open" in str(rewrite(path, connection))
+            assert "others hold the database open" in str(rewrite(connection, renumbers=True))
             assert connection.execute("SELECT rowid FROM lines").fetchall() == [(2,)]
         other.execute("INSERT INTO lines VALUES ('c')")
         assert other.execute("SELECT rowid FROM lines").fetchall() == [(2,), (3,)]
