@@ -8,7 +8,7 @@ Every act is in the ledger as an intent before, and as a fact after.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from purge.adapter import Action, NotChecked, NotRemoved, Removal, Residue
@@ -19,7 +19,7 @@ from purge.engine.survey import Excerpt, Survey
 from purge.engine.verdicts import Seen, make_step, without_site
 from purge.ledger import JSON, Event, EventKind
 from purge.plan.limits import Limits, ambiguity, refusal
-from purge.plan.outcome import Outcome, Step
+from purge.plan.outcome import Outcome, Step, Tally
 from purge.plan.reach import Owed, explore
 from purge.plan.request import Decisions, Request
 from purge.targets import Targets
@@ -215,6 +215,8 @@ class Run:
         if not removals or self.sites.action(name) is Action.REPORT:
             return False
         journal, ids = self._need_journal(), _ids(tasks, survey, name)
+        for task in tasks:
+            task.kept.removed_at.pop(name, None)  # Something is back, or was never gone.
         body: dict[str, JSON] = {"act": "remove", "records": len(removals)}
         journal.note(EventKind.INTENT, ids, name, body)
         crash_point("remove.intended", name)
@@ -305,7 +307,7 @@ class Run:
                     site=self.sites.manifest.sites[name],
                     info=self.sites.info(name),
                     request=task.request,
-                    tally=survey.tally(number, name, task.late.get(name, 0)),
+                    tally=_tally(survey, number, name, task),
                     look=survey.look(name),
                     residue=looks[name],
                     before=task.kept.controls.get(name, {}),
@@ -317,8 +319,8 @@ class Run:
                     previous=task.steps.get(name),
                 )
                 step = make_step(seen, now, applied=applied)
-                if applied and step.tally.to_remove and step.tally.removed == step.tally.to_remove:
-                    task.kept.removed_at.setdefault(name, now)
+                if applied:
+                    _note_removal(task.kept, seen, now)
                 steps.append(step)
             # A site that left the manifest is no longer looked at; what was proved there stays.
             steps.extend(
@@ -349,6 +351,27 @@ class Run:
                 raise RuntimeError("a run without a ledger only shows")
             self._journal = self._open_journal()
         return self._journal
+
+
+def _tally(survey: Survey, number: int, name: str, task: Task) -> Tally:
+    """Count what a look saw. A look that failed saw nothing, which is no removal."""
+    before = task.steps.get(name)
+    counted = survey.tally(number, name, task.late.get(name, 0))
+    if survey.look(name).failure is None:
+        return counted
+    if before is not None:
+        return before.tally
+    return replace(counted, removed=0, left=counted.to_remove)
+
+
+def _note_removal(kept: Kept, seen: Seen, now: datetime) -> None:
+    """Keep since when reads have returned nothing, without a break."""
+    if seen.look.failure is not None or seen.look.unseen:
+        return
+    if seen.tally.to_remove > seen.tally.removed:
+        kept.removed_at.pop(seen.site.name, None)
+    elif seen.tally.to_remove:
+        kept.removed_at.setdefault(seen.site.name, now)
 
 
 def _extend(kept: Kept, entries: Sequence[Owed]) -> None:

@@ -48,7 +48,8 @@ class Survey:
 
     def by_site(self, number: int) -> Counter[str]:
         """How many records of a request have to go and are still there, by site."""
-        return self._in_order(key for key in self.decided[number].remove if self._readable(key))
+        mine = self.decided[number]
+        return self._in_order(key for key in mine.remove - mine.changed if self._readable(key))
 
     def planned(self, number: int) -> Counter[str]:
         """How many records of a request have to go or are gone already, by site."""
@@ -64,7 +65,7 @@ class Survey:
         """The readable records of a site that have to go, each once, and a request that says so."""
         taken: dict[RecordKey, tuple[int, Match]] = {}
         for number, mine in self.decided.items():
-            for key in mine.remove:
+            for key in mine.remove - mine.changed:
                 if key.site == site and key not in taken and self._readable(key):
                     taken[key] = (number, self.reach.records[key].match)
         return [taken[key] for key in sorted(taken)]
@@ -81,7 +82,7 @@ class Survey:
                 parents={site: tuple(ids) for site, ids in found.match.parents.items()},
                 part=key.part,
             )
-            for key in sorted(mine.remove)
+            for key in sorted(mine.remove - mine.changed)
         ]
 
     def tally(self, number: int, site: str, late: int = 0) -> Tally:
@@ -89,7 +90,7 @@ class Survey:
         mine = self.decided[number]
         roles = {key: role for key, role in mine.roles.items() if key.site == site}
         going = {key for key in roles if key in mine.remove}
-        still = {key for key in going if self._readable(key)}
+        still = {key for key in going - mine.changed if self._readable(key)}
         shown = {key for key in roles if key not in mine.remove and self._readable(key)}
 
         def undecided(role: Role) -> int:
@@ -141,8 +142,10 @@ class Survey:
         direct = [t for t in self.reach.direct if self.reach.owner[t.key] in mine]
         traces: dict[RecordKey, Trace] = {}
         for number in numbers:
+            changed = self.decided[number].changed
             for entry in (*earlier(number), *self.owed(number)):
-                traces.setdefault(entry.key, entry.trace)
+                if entry.key not in changed:
+                    traces.setdefault(entry.key, entry.trace)
         next_key = max((target.key for target in self.reach.direct), default=0) + 1
         names = dict.fromkeys(key.name for key in traces)
         for at, (site, id) in enumerate(names, next_key):

@@ -17,6 +17,7 @@ from purge.adapter import (
 )
 from purge.engine.sites import ResidueLook
 from purge.manifest import SiteEntry
+from purge.matching import fold
 from purge.plan.judge import Observed, Verdict, declared, judge
 from purge.plan.outcome import Completeness, Evidence, Step, Tally, at_most
 from purge.plan.reach import Look
@@ -76,23 +77,55 @@ def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
     else:
         verdict = _foreseen(observed)
         state = None
+    hide = Veil(seen.request)
     return Step(
         site=seen.site.name,
         adapter=seen.site.adapter,
         state=state,
         until=verdict.until,
         tally=_tally(seen),
-        residue=residue,
-        not_checked=(*unseen, *seen.residue.unexamined),
+        residue=tuple(
+            replace(copy, where=hide(copy.where), why=hide(copy.why)) for copy in residue
+        ),
+        not_checked=tuple(
+            replace(gap, where=hide(gap.where), why=hide(gap.why))
+            for gap in (*unseen, *seen.residue.unexamined)
+        ),
         evidence=_evidence(seen, kind, controls, now),
         completeness=Completeness.INCOMPLETE if unseen else _completeness(seen),
-        problem=verdict.problem,
+        problem=hide.problem(verdict.problem),
         at=now,
     )
 
 
+class Veil:
+    """Keeps what a request looks for out of places and sentences.
+
+    Folders and files are named after persons and notes after their first line, so that a place
+    alone can say what has to be forgotten.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._words = [folded for wanted in request.wanted if (folded := fold(wanted.value))]
+
+    def __call__(self, text: str) -> str:
+        """Return ``text``, or a stand-in for it if it holds something that is looked for."""
+        folded = fold(text)
+        if any(len(word) >= SHORTEST and word in folded for word in self._words):
+            return "(a place whose name holds what is to be forgotten)"
+        return text
+
+    def problem(self, problem: Problem | None) -> Problem | None:
+        """Return the problem, with its sentence veiled if need be."""
+        return None if problem is None else replace(problem, sentence=self(problem.sentence))
+
+
+SHORTEST = 4
+"""Words shorter than this tell nobody anything, and stand in every path."""
+
+
 def without_site(step: Step) -> Step:
-    """Return the step of a site that the manifest no longer has: what was proved stays, unlooked."""
+    """Return the step of a site that the manifest no longer has: what was proved there stays."""
     problem = Problem(
         ProblemCode.NOT_CHECKED,
         "The manifest has no site of this name any more, so it was not looked at. If it was "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from purge.plan.outcome import Role
-from purge.plan.reach import Found, Reach, RecordKey
+from purge.plan.reach import Found, Owed, Reach, RecordKey
 
 
 @dataclass(slots=True)
@@ -23,6 +23,9 @@ class Decided:
     remove: set[RecordKey] = field(default_factory=set)
     kept: set[RecordKey] = field(default_factory=set)
     """Shown ones that the caller decided to keep."""
+    changed: set[RecordKey] = field(default_factory=set)
+    """Planned earlier, and now something else under the same id: what was named is gone, and what
+    stands there now was never asked for."""
 
 
 def decide(reach: Reach, among: Iterable[int]) -> Mapping[int, Decided]:
@@ -58,6 +61,25 @@ def _take_named(reach: Reach, number: int, mine: Decided) -> None:
         elif earlier is not None:
             mine.roles[key] = earlier.role
             mine.remove.add(key)
+            if not _is_still(found, earlier):
+                mine.changed.add(key)
+
+
+def _is_still(found: Found, earlier: Owed) -> bool:
+    """Whether a planned record is gone, or is still what was planned, by what it says.
+
+    Ids are used again: SQLite gives the id of the last row to the next one.
+    """
+    if not found.match.hits or not found.readable:
+        return True
+    was, now = earlier.trace, found.match.trace
+    told = (*was.texts, *was.metadata)
+    if told or was.vectors:
+        said = (*now.texts, *now.metadata)
+        return any(text in other for text in told for other in said) or bool(
+            set(was.vectors) & set(now.vectors)
+        )
+    return True
 
 
 def _follow_down(reach: Reach, mine: Decided, gone: set[RecordKey]) -> None:
@@ -67,11 +89,16 @@ def _follow_down(reach: Reach, mine: Decided, gone: set[RecordKey]) -> None:
         changed = False
         starters = {
             key.name
-            for key in mine.remove
+            for key in mine.remove - mine.changed
             if mine.roles[key] in (Role.NAMED, Role.DERIVED)  # Sources and copies start no closure.
         }
         for key, found in reach.records.items():
-            if key in mine.remove or not starters.intersection(found.parents):
+            if not starters.intersection(found.parents):
+                continue
+            if key in mine.changed:
+                mine.changed.discard(key)  # It changed, and still derives from what has to go.
+                changed = True
+            if key in mine.remove:
                 continue
             if not found.readable:
                 continue  # Blanked, by this request or by somebody else: there is nothing to take.
@@ -86,11 +113,14 @@ def _follow_down(reach: Reach, mine: Decided, gone: set[RecordKey]) -> None:
 def _may_go(reach: Reach, found: Found, gone: set[RecordKey]) -> bool:
     if reach.graph.deletes_with_source(found.site):
         return True
-    return not any(
-        key not in gone and reach.records[key].readable
-        for parent in found.parents
-        for key in reach.called(parent)
-    )
+    for parent in found.parents:
+        known = reach.called(parent)
+        if any(key not in gone and reach.records[key].readable for key in known):
+            return False
+        look = reach.looks.get(parent[0])
+        if not known and look is not None and (look.failure or look.unseen):
+            return False  # It may well be alive where nobody could look.
+    return True
 
 
 def _take_shown(reach: Reach, number: int, mine: Decided) -> None:
@@ -110,7 +140,10 @@ def _take_shown(reach: Reach, number: int, mine: Decided) -> None:
         if key not in mine.remove:
             _show(mine, key, Role.SOURCE, decisions.sources)
     for key, found in reach.records.items():
-        if number in found.copied and mine.roles.get(key) in (None, Role.COPY):
+        # A record that says what it derives from is no copy: its lineage decides. A link that
+        # leads nowhere decides nothing.
+        linked = any(reach.called(parent) for parent in found.parents)
+        if number in found.copied and not linked and mine.roles.get(key) in (None, Role.COPY):
             _show(mine, key, Role.COPY, decisions.copies)
 
 

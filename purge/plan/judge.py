@@ -75,6 +75,10 @@ def judge(seen: Observed) -> Verdict:
         return _as_before(seen, problem, State.ACCEPTED)
     if (readable := _readable(seen)) is not None:
         return Verdict(State.ACCEPTED, problem=readable)
+    if seen.kept:
+        # What else is owed here is not settled by a decision about other records.
+        other = judge(replace(seen, kept=0)).problem
+        return Verdict(State.ACCEPTED, problem=other or _kept(seen))
     if seen.unseen:
         return _as_before(seen, _gaps(seen.unseen), State.ACCEPTED)
     if not seen.found_anywhere:
@@ -135,15 +139,16 @@ def _readable(seen: Observed) -> Problem | None:
     if seen.scope_unknown:
         return Problem(
             P.SCOPE_UNKNOWN,
-            f"{_records(seen.scope_unknown)} {_hold(seen.scope_unknown)} the words and "
-            "do not say to which scope they belong; untouched.",
-        )
-    if seen.kept:
-        return Problem(
-            P.KEPT_BY_CHOICE,
-            f"{_records(seen.kept)} with the same words kept, as you decided.",
+            f"{_records(seen.scope_unknown)} {_hold(seen.scope_unknown)} the words without "
+            "saying to which scope they belong; untouched.",
         )
     return None
+
+
+def _kept(seen: Observed) -> Problem:
+    return Problem(
+        P.KEPT_BY_CHOICE, f"{_records(seen.kept)} with the same words kept, as you decided."
+    )
 
 
 def _left(seen: Observed) -> Problem:

@@ -53,8 +53,8 @@ def refusal(
         return (
             f"The phrase is {min(narrow)} columns wide and the manifest asks for at least "
             f"{limits.min_phrase_width} (safety.min_phrase_width), since short words stand "
-            f"everywhere. It would remove {total} records ({counts}). Give a longer phrase, or name that "
-            f"number with --expect {total} if it is right."
+            f"everywhere. It would remove {total} records ({counts}). Give a longer phrase, or "
+            f"name that number with --expect {total} if it is right."
         )
     if total > limits.max_records:
         return (

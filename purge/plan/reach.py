@@ -276,6 +276,7 @@ class _Search:
                 down, up = down or taken, up or taken
             elif purpose == "copy" and number is not None:
                 self._take_copy(found, hit, number)
+                up = True  # Whether it has lineage shows when its parents were asked for.
             else:
                 down, up = down or purpose == "lineage", True
         if up:
@@ -328,9 +329,7 @@ class _Search:
                     )
 
     def _take_copy(self, found: Found, hit: Hit, number: int) -> None:
-        """Note a copy, unless the record says what it derives from: then its lineage decides."""
-        if any(found.match.parents.values()):
-            return
+        """Note a record that holds the text of one named by its id."""
         if hit.scope_unknown:
             found.scope_unknown.add(number)
         else:

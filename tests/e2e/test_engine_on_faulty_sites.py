@@ -22,7 +22,7 @@ from purge.plan.request import Decisions, Wanted
 from purge.registry import Registry
 from purge.report.document import report_document
 from purge.resilience import Patience
-from purge.state import ProblemCode, State
+from purge.state import Problem, ProblemCode, State
 from purge.targets import TargetKind
 from purge.testing.faults import Journal
 from purge.testing.faulty_store import FaultyStore
@@ -41,13 +41,13 @@ class World:
     safety: dict[str, Any]
     now: datetime = NOW
 
-    def engine(self) -> Engine:
+    def engine(self, registry: dict[str, str] | None = None) -> Engine:
         manifest = {"purge": 1, "name": "w", "safety": self.safety, "sites": self.sites}
         path = self.folder / "purge.yaml"
         path.write_text(json.dumps(manifest))
         engine = Engine.open(
             path,
-            Registry({"faulty": "purge.testing.faulty:FaultyAdapter"}),
+            Registry({"faulty": "purge.testing.faulty:FaultyAdapter", **(registry or {})}),
             environ={},
             clock=lambda: self.now,
         )
@@ -69,8 +69,10 @@ class World:
     def faults(self, site: str, **faults: Any) -> None:
         self.sites[site]["faults"] = faults
 
-    def request(self, *wanted: Wanted, **more: Any) -> Outcome:
-        return self.engine().request(wanted or (PHRASE,), **({"apply": True} | more))
+    def request(
+        self, *wanted: Wanted, registry: dict[str, str] | None = None, **more: Any
+    ) -> Outcome:
+        return self.engine(registry).request(wanted or (PHRASE,), **({"apply": True} | more))
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def test_asking_again_goes_on_with_the_same_request_and_changes_nothing(world: W
 def test_what_comes_back_takes_the_state_back_and_is_removed_again(world: World) -> None:
     first = world.request()
     world.plant("vectors", {"id": "v9", "text": "", "memory": "m1"})
-    world.plant("logs", {"id": "l1", "text": "restored in other words"})
+    world.plant("logs", {"id": "l1", "text": f"I think {LESSON}."})
     seen = world.engine().verify(first.request.id[:12])
     assert [step(seen, site).state for site in ("logs", "vectors")] == [State.ACCEPTED] * 2
     assert world.ids("vectors") == ["v2", "v9"]  # verify removes nothing
@@ -351,6 +353,9 @@ def test_sources_wait_for_a_decision(world: World) -> None:
 
 def test_a_decision_does_not_pass_the_limits(world: World) -> None:
     world.safety = {"max_records": 2}
+    world.plant("logs", {"id": "l3", "text": "said"}, {"id": "l4", "text": "said too"})
+    world.store("memories").make()
+    world.plant("memories", {"id": "m1", "text": "wipe it", "source": ["l1", "l3", "l4"]})
     outcome = world.request(Wanted(TargetKind.ID, "m1", "memories"))
     refused = world.engine().resume(outcome.request.id, Decisions(sources=True))
     assert refused.refusal is not None
@@ -365,7 +370,7 @@ def test_a_decision_does_not_pass_the_limits(world: World) -> None:
     [({"max_records": 2}, {}), ({}, {"expect": 2}), ({"min_phrase_width": 99}, {})],
 )
 def test_a_refusal_changes_nothing(
-    world: World, safety: dict[str, int], more: dict[str, int]
+    world: World, safety: dict[str, int], more: dict[str, Any]
 ) -> None:
     world.safety = safety
     before = snapshot(world.folder)
@@ -375,6 +380,66 @@ def test_a_refusal_changes_nothing(
     after = snapshot(world.folder)
     assert {name: value for name, value in after.items() if "lock" not in name} == before
     assert world.request(expect=3).settled
+
+
+def test_a_site_that_came_later_and_one_that_left_are_told(world: World) -> None:
+    memories = world.sites.pop("memories")
+    del world.sites["vectors"]["derived_from"]
+    first = world.request()
+    world.sites["memories"] = memories
+    world.plant("memories", {"id": "m8", "text": LESSON})
+    again = world.request()
+    assert again.request.id == first.request.id
+    assert step(again, "memories").state is State.CONFIRMED_DELETED
+    assert "m8" not in world.ids("memories")
+    del world.sites["memories"]
+    left = world.engine().verify(first.request.id)
+    assert problem(left, "memories") is ProblemCode.NOT_CHECKED
+    assert not left.settled
+
+
+def test_an_empty_site_is_doubted_unless_the_request_emptied_it(world: World) -> None:
+    world.sites["vectors"] = {"adapter": "jsonl", "path": "nothing"}
+    (world.folder / "nothing").mkdir()
+    registry = {"jsonl": "purge_adapters.jsonl:JsonlAdapter"}
+    outcome = world.request(registry=registry)
+    assert step(outcome, "vectors").state is State.ACCEPTED
+    assert "path" in (step(outcome, "vectors").problem or Problem(ProblemCode.LIMIT, "")).sentence
+
+
+def test_retention_counts_from_when_reads_last_became_clean(world: World) -> None:
+    world.sites["vectors"]["provider_retention"] = {"period": "30d", "source": "their page"}
+    world.faults("vectors", residue=[{"why": "cannot be seen", "problem": "bytes-not-visible"}])
+    outcome = world.request()
+    world.now = NOW + timedelta(days=25)
+    world.plant("vectors", {"id": "v1", "text": "", "memory": "m1", "vector": [0.25, 0.5, 0.125]})
+    again = world.engine().resume(outcome.request.id)
+    assert step(again, "vectors").until == world.now + timedelta(days=30)
+
+
+def test_a_look_that_failed_counts_nothing_as_removed(world: World) -> None:
+    world.faults("memories", leaves="held-open")
+    outcome = world.request()
+    world.faults("memories", permanent={"find": "unreachable"})
+    later = world.engine().verify(outcome.request.id)
+    assert step(later, "memories").tally.removed == 0
+
+
+def test_a_decision_to_keep_settles_nothing_else(world: World) -> None:
+    world.faults("logs", not_checked=["residue"])
+    outcome = world.request(
+        Wanted(TargetKind.ID, "m1", "memories"), decisions=Decisions(sources=False)
+    )
+    assert problem(outcome, "logs") is ProblemCode.NOT_CHECKED
+    assert not outcome.settled
+
+
+def test_places_named_after_what_is_forgotten_are_veiled(world: World) -> None:
+    world.faults("logs", residue=[{"why": f"a note called '{LESSON.upper()}' keeps it"}])
+    outcome = world.request()
+    assert LESSON not in json.dumps(report_document(outcome)).casefold()
+    for path in (world.folder / ".purge").rglob("*"):
+        assert path.is_dir() or LESSON.upper().encode() not in path.read_bytes()
 
 
 def test_a_bare_id_of_two_unrelated_sites_is_refused(world: World) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from purge.adapter import Examined, Match, Readability
+from purge.adapter import Examined, Match, NotChecked, Readability
 from purge.engine.survey import Survey
 from purge.plan.limits import Limits, ambiguity, refusal
 from purge.plan.outcome import Role
@@ -28,6 +28,7 @@ class Memory:
     records: dict[str, list[Record]]
     caches: frozenset[str] = frozenset()
     blanked: frozenset[str] = frozenset()
+    unseen: frozenset[str] = frozenset()
     asked: list[tuple[str, int]] = field(default_factory=list)
 
     def sources_first(self) -> Sequence[str]:
@@ -57,7 +58,8 @@ class Memory:
 
     def find(self, site: str, targets: Targets) -> Look:
         self.asked.append((site, len(targets.all)))
-        return Look(tuple(self._matches(site, targets)), examined=Examined(records=1))
+        gaps = (NotChecked(site, "cut off"),) if site in self.unseen else ()
+        return Look(tuple(self._matches(site, targets)), gaps, Examined(records=1))
 
     def _matches(self, site: str, targets: Targets) -> Iterator[Match]:
         for record in self.records[site]:
@@ -336,10 +338,46 @@ def test_an_earlier_plan_is_followed_even_where_its_records_are_gone() -> None:
 
 
 def test_an_owed_record_that_is_still_there_is_still_to_be_removed() -> None:
-    memory = lineage(memories=[make("m1", "now says something else")])
-    owed = Owed("memories", Trace("m1", (WORDS,)), Role.NAMED, "exact")
+    memory = lineage(memories=[make("m1", "in other words, still the same fact")])
+    owed = Owed("memories", Trace("m1", ("the same fact",)), Role.DERIVED, "lineage")
     found = survey(memory, owed={0: [owed]})
     assert [match.id for _, match in found.to_remove("memories")] == ["m1"]
+
+
+def test_an_id_that_is_used_again_for_something_else_is_left_alone() -> None:
+    memory = lineage(
+        memories=[make("m1", "an innocent new memory")],
+        vectors=[make("v1", "made from the new one", memories="m1")],
+    )
+    owed = Owed("memories", Trace("m1", (WORDS,)), Role.NAMED, "exact")
+    found = survey(memory, owed={0: [owed]})
+    assert found.to_remove("memories") == []
+    assert found.to_remove("vectors") == []
+    tally = found.tally(0, "memories")
+    assert (tally.to_remove, tally.removed, tally.left) == (1, 1, 0)
+
+
+def test_an_id_that_the_request_itself_names_goes_again() -> None:
+    memory = lineage(memories=[make("m1", "something else")])
+    owed = Owed("memories", Trace("m1", (WORDS,)), Role.NAMED, "id")
+    found = survey(memory, request(by_id("memories", "m1")), owed={0: [owed]})
+    assert [match.id for _, match in found.to_remove("memories")] == ["m1"]
+
+
+def test_a_source_that_nobody_could_look_at_may_be_alive() -> None:
+    memory = lineage(
+        memories=[make("m1", WORDS)], summaries=[make("s1", "both", memories="m1", diary="d1")]
+    )
+    memory.edges = {**memory.edges, "summaries": {"memories": "from", "diary": "too"}}
+    assert ("summaries", "s1") in gone(survey(memory))
+    memory.unseen = frozenset({"diary"})
+    assert role(survey(memory), "summaries", "s1") is Role.FLAGGED
+
+
+def test_a_copy_whose_lineage_leads_nowhere_is_shown() -> None:
+    memory = lineage(memories=[make("m1", LONG)], summaries=[make("s1", LONG, memories="m-gone")])
+    found = survey(memory, request(by_id("memories", "m1")))
+    assert role(found, "summaries", "s1") is Role.COPY
 
 
 def test_one_id_in_two_parts_of_a_site_is_two_records() -> None:
