@@ -6,6 +6,7 @@ that digest is looked for in the file.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -179,11 +180,24 @@ def _plan(path: Path, where: str, parts: Sequence[Part], fields: Fields, action:
             )
         if log.has_changed():
             raise Changed
+        broken = any(not spot.entry.parsed for same in spots.values() for spot in same)
+        one_document = broken and _is_one_document(log)
     for part in parts:
         same = spots[part.digest]
         if same:
             spot = next((spot for spot in same if spot.start == part.offset), same[0])
             same.remove(spot)
+            if one_document or spot.entry.holds_several:
+                what = "one JSON document over several lines" if one_document else "several records"
+                plan.left.append(
+                    NotRemoved(
+                        part.removal.match,
+                        ProblemCode.UNSUPPORTED,
+                        f"{where}: what stands there is {what}, not one record in a line; taking "
+                        "the line out would take or break others.",
+                    )
+                )
+                continue
             _plan_part(plan, part, spot, where, action)
         elif _has_changed(namesakes.get(_name(part), ()), action):
             plan.left.append(
@@ -195,6 +209,15 @@ def _plan(path: Path, where: str, parts: Sequence[Part], fields: Fields, action:
             )
     plan.edits.sort(key=lambda edit: edit.start)
     return plan
+
+
+def _is_one_document(log: LogFile) -> bool:
+    """Whether the lines of a file make one JSON value together, and not one each."""
+    try:
+        json.loads(b"\n".join(line.data for line in log.lines()))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _at_their_places(

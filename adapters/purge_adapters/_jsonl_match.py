@@ -249,7 +249,11 @@ class _Search:
                 "keys": [list(path) for path, is_key in matched if is_key],
             },
             where=f"{look.where}, line {line.number}",
-            blanked=self.site.action is Action.BLANK and entry.parsed and entry.is_blanked,
+            # Empty text fields say nothing of a record that still says it elsewhere.
+            blanked=self.site.action is Action.BLANK
+            and entry.parsed
+            and entry.is_blanked
+            and not matched,
             marker=entry.carries_marker,
             entry_trace=entry.trace(path for path, is_key in matched if not is_key),
         )

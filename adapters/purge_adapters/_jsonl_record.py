@@ -79,6 +79,16 @@ class Entry:
         return tuple(self._mend(text) for text in found if text)
 
     @cached_property
+    def holds_several(self) -> bool:
+        """Whether the line is a list of records, or holds the ids of several in a list."""
+        if isinstance(self.value, list):
+            return sum(isinstance(item, (dict, list)) for item in self.value) > 1
+        if self.fields.id is None:
+            return False
+        places = {path for path, _ in values_at(self.value, self.fields.id)}
+        return len(places) > 1 and any(isinstance(step, int) for path in places for step in path)
+
+    @cached_property
     def name(self) -> str:
         """The record's id, or one made from its content."""
         if self.ids:

@@ -94,7 +94,7 @@ class _Examination:
             if not hits:
                 if neighbours < _NEIGHBOURS and self._try(entry, on_target=False):
                     neighbours += 1
-            elif self._is_blanked(entry):
+            elif self._is_blanked(entry) and not self.matcher.matched(entry):
                 if self._still_says(entry):
                     yield Residue(
                         f"{look.where}, line {line.number}",
@@ -133,7 +133,8 @@ class _Examination:
         for line in lines_of(blocks):
             for entry in entries_of(line.data, self.fields):
                 hits = self.matcher.hits(entry)
-                if is_certain(hits) and not self._is_blanked(entry):
+                said = self.matcher.matched(entry)
+                if is_certain(hits) and (said or not self._is_blanked(entry)):
                     return True
                 if not self._is_record(entry):
                     suspected.update(needle for needle in self.needles if needle in entry.data)
