@@ -209,7 +209,7 @@ def _descend(
             wanted = fnmatchcase(entry.name, parts[0]) and len(parts) == 1
             leads_on = entry.is_symlink() and (parts[0] == "**" or len(parts) > 1)
         else:
-            wanted = not suffixes or entry.name.endswith(suffixes)
+            wanted = not suffixes or entry.name.casefold().endswith(suffixes)
             leads_on = entry.is_symlink()
         with suppress(FileNotFoundError):  # It went away since the folder was listed.
             if wanted or (leads_on and _leads_to_a_folder(path)):

@@ -23,6 +23,10 @@ from purge_adapters._sql_schema import Table
 from purge_adapters._sql_values import digest, unpack
 
 _CHANGED: Final = "The record changed after it was found."
+_OTHERS_TOO: Final = (
+    "A trigger or a foreign key of the database changes which rows go: others with them, or none. "
+    "Nothing was removed."
+)
 _FORBIDDEN: Final = "A constraint or a trigger of the database does not let the record go."
 _REFERRED: Final = (
     "Other records of the table refer to this one by a foreign key and would be lost or left "
@@ -169,7 +173,14 @@ class Remover:
                     for whole, fields in zip(each.wholes, each.fields, strict=True):
                         self._blanks.blank(whole, fields, self._upkeep)
             else:
+                tables = self._tables(doomed)
+                before = {name: self._count(table) for name, (table, _) in tables.items()}
                 self._delete(doomed)
+                for name, (table, meant) in tables.items():
+                    if before[name] - self._count(table) != meant:
+                        self._connection.execute("ROLLBACK TO purge")
+                        self._connection.execute("RELEASE purge")
+                        return ProblemCode.UNSUPPORTED, _OTHERS_TOO
         except (IntegrityError, sqlite3.IntegrityError):
             if not self._connection.in_transaction:
                 raise Permanent(
@@ -181,6 +192,30 @@ class Remover:
             return ProblemCode.UNSUPPORTED, _FORBIDDEN
         self._connection.execute("RELEASE purge")
         return None
+
+    def _tables(self, doomed: Sequence[Doomed]) -> dict[str, tuple[Table, int]]:
+        """Return the tables that lose rows, by name, with how many rows are meant to go."""
+        layout = self._rows.layout
+        keys: dict[str, set[object]] = {}
+        tables = {layout.table.name: layout.table}
+        for each in doomed:
+            for whole in each.wholes:
+                keys.setdefault(layout.table.name, set()).add(
+                    (self._rows.key(whole.row), whole.row.number)
+                )
+                for part in whole.below:
+                    table = part.child.table
+                    tables[table.name] = table
+                    keys.setdefault(table.name, set()).update(
+                        (row.values, row.number) for row in part.rows
+                    )
+        return {name: (table, len(keys.get(name, ()))) for name, table in tables.items()}
+
+    def _count(self, table: Table) -> int:
+        import sqlalchemy
+
+        counted = sqlalchemy.select(sqlalchemy.func.count()).select_from(plain(table))
+        return int(self._rows.core.execute(counted).scalar_one())
 
     def _delete(self, doomed: Sequence[Doomed]) -> None:
         layout = self._rows.layout
