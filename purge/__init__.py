@@ -21,11 +21,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from purge.engine import Engine
-    from purge.plan.request import Wanted
+    from purge.plan.request import Decisions, Wanted
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "id", "open", "phrase", "subject"]
+__all__ = ["Decisions", "__version__", "id", "open", "phrase", "subject"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Decisions":
+        from purge.plan.request import Decisions
+
+        return Decisions
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open(manifest: str | Path) -> Engine:
