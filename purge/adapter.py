@@ -140,6 +140,8 @@ class Match:
             JSON values, so that a plan can be kept.
         part: where one site may hold several records of the same id, what tells them apart (a
             collection); each part is a record of its own. Without personal ids.
+        pieces: of how many lines, rows or places the record is made that would go; what the safety
+            limits and reports count.
         parents: source site to the ids that the record says it derives from.
         trace: what it looks like in bytes.
         carries_marker: the record carries a marker line.
@@ -156,6 +158,7 @@ class Match:
     carries_marker: bool = False
     created: datetime | None = None
     part: str = ""
+    pieces: int = 1
 
 
 @dataclass(frozen=True, slots=True)

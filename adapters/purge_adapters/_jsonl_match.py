@@ -305,6 +305,7 @@ class _Search:
             carries_marker=any(part.marker for part in parts),
             created=group.created,
             part=group.part,
+            pieces=len(parts),
         )
 
 

@@ -210,6 +210,7 @@ def _owed_to_json(entry: Owed) -> dict[str, JSON]:
     return {
         "site": entry.site,
         "part": entry.part,
+        "pieces": entry.pieces,
         "id": trace.id,
         "texts": list(trace.texts),
         "metadata": list(trace.metadata),
@@ -224,6 +225,7 @@ def _owed_from_json(body: Mapping[str, JSON]) -> Owed:
     return Owed(
         site=str(body["site"]),
         part=str(body.get("part", "")),
+        pieces=int(str(body.get("pieces", 1))),
         trace=Trace(
             id=str(body["id"]),
             texts=tuple(map(str, listing(body["texts"]))),

@@ -49,14 +49,20 @@ class Survey:
     def by_site(self, number: int) -> Counter[str]:
         """How many records of a request have to go and are still there, by site."""
         mine = self.decided[number]
-        return self._in_order(key for key in mine.remove - mine.changed if self._readable(key))
+        return self._in_order(
+            (key, self._pieces(key)) for key in mine.remove - mine.changed if self._readable(key)
+        )
 
     def planned(self, number: int) -> Counter[str]:
         """How many records of a request have to go or are gone already, by site."""
-        return self._in_order(self.decided[number].remove)
+        return self._in_order(
+            (key, self._planned_pieces(number, key)) for key in self.decided[number].remove
+        )
 
-    def _in_order(self, keys: Iterable[RecordKey]) -> Counter[str]:
-        counts = Counter(key.site for key in keys)
+    def _in_order(self, keys: Iterable[tuple[RecordKey, int]]) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for key, pieces in keys:
+            counts[key.site] += pieces
         return Counter(
             {site: counts[site] for site in self.reach.graph.sources_first() if counts[site]}
         )
@@ -81,6 +87,7 @@ class Survey:
                 how=self._how(number, found, mine.roles[key]),
                 parents={site: tuple(ids) for site, ids in found.match.parents.items()},
                 part=key.part,
+                pieces=found.match.pieces,
             )
             for key in sorted(mine.remove - mine.changed)
         ]
@@ -94,24 +101,37 @@ class Survey:
         shown = {key for key in roles if key not in mine.remove and self._readable(key)}
 
         def undecided(role: Role) -> int:
-            return sum(1 for key in shown - mine.kept if roles[key] is role)
+            return sum(self._pieces(key) for key in shown - mine.kept if roles[key] is role)
 
+        planned = sum(self._planned_pieces(number, key) for key in going)
+        left_to_go = min(planned, sum(map(self._pieces, still)))
+        left = left_to_go + sum(map(self._pieces, shown))
         how = Counter(
             self._how(number, self.reach.records[key], roles[key]) for key in going | shown
         )
         return Tally(
-            found=len(going | shown),
-            to_remove=len(going),
-            removed=len(going) - len(still),
-            left=len(still | shown),
+            found=planned + sum(map(self._pieces, shown)),
+            to_remove=planned,
+            removed=planned - left_to_go,
+            left=left,
             sources=undecided(Role.SOURCE),
             flagged=undecided(Role.FLAGGED),
             copies=undecided(Role.COPY),
-            kept=len(shown & mine.kept),
+            kept=sum(map(self._pieces, shown & mine.kept)),
             scope_unknown=self._scope_unknown(number, site, roles),
             late=late,
             by_how=dict(how),
         )
+
+    def _pieces(self, key: RecordKey) -> int:
+        """Of how many pieces a record is made, as the last look saw it."""
+        return self.reach.records[key].match.pieces
+
+    def _planned_pieces(self, number: int, key: RecordKey) -> int:
+        """Of how many pieces it was made when it was planned, or is now if there are more."""
+        found = self.reach.records[key]
+        earlier = found.owed.get(number)
+        return max(found.match.pieces, earlier.pieces if earlier else 1)
 
     def found_anywhere(self, number: int) -> bool:
         """Whether any site holds, or held, something that the request reaches."""

@@ -86,6 +86,7 @@ class Owed:
     how: str
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     part: str = ""
+    pieces: int = 1
 
     @property
     def key(self) -> RecordKey:
@@ -103,6 +104,7 @@ class Owed:
             self.parents,
             Readability.BLANKED,
             part=self.part,
+            pieces=self.pieces,
         )
 
 

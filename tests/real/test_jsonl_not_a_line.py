@@ -56,3 +56,18 @@ def test_empty_text_does_not_hide_the_words_in_another_field(tmp_path: Path) -> 
     assert '"id": "k4"' in content(tmp_path)
     assert outcome.state is State.CONFIRMED_DELETED
     assert outcome.steps[0].tally.removed == 2
+
+
+def test_lines_of_one_id_are_counted_one_by_one(tmp_path: Path) -> None:
+    lines = [{"id": "sess1", "text": WORDS if n == 3 else f"line {n}"} for n in range(61)]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    outcome = forget(tmp_path, text, purge.phrase(WORDS))
+    assert outcome.refusal is not None
+    assert "(a 61)" in outcome.refusal
+    assert content(tmp_path) == text
+    engine = purge.open(tmp_path / "purge.yaml")
+    done = engine.request([purge.phrase(WORDS)], expect=61, apply=True)
+    assert done.steps[0].tally.removed == 61
+    assert content(tmp_path) == ""
+    again = engine.request([purge.phrase(WORDS)], expect=61, apply=True)
+    assert (again.steps[0].tally.found, again.steps[0].tally.removed) == (61, 61)
