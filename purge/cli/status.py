@@ -96,23 +96,33 @@ def _print(
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("request", no_wrap=True, min_width=26)
-    table.add_column("state", no_wrap=True, min_width=21)
-    for heading in ("asked", "until", "waits for", "reason"):
-        table.add_column(heading, overflow="fold")
-    for view in views:
-        table.add_row(
-            view.id,
-            "withdrawn" if view.withdrawn else view.state.value,
-            f"{view.created.astimezone(zone):%Y-%m-%d %H:%M}",
+    table.add_column("state", no_wrap=True, min_width=max(map(len, map(_state, views))))
+    rows = [
+        (
+            f"{view.created.astimezone(zone):%Y-%m-%d}",
             f"{view.until.astimezone(zone):%Y-%m-%d}" if view.until else "",
             ", ".join(code.value for code in view.waits_for),
             view.reason,
         )
+        for view in views
+    ]
+    # A column that says nothing of any request would only take room from the others.
+    said = [any(row[at] for row in rows) for at in range(4)]
+    for heading, wanted in zip(("asked", "until", "waits for", "reason"), said, strict=True):
+        if wanted:
+            table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    for view, row in zip(views, rows, strict=True):
+        shown = [cell for cell, wanted in zip(row, said, strict=True) if wanted]
+        table.add_row(view.id, _state(view), *shown)
     out = console()
     out.print(table)
     total = sum(counts.values())
     if total > len(views) and len(views) == limit:
         out.print(f"{limit} of {total} open requests; --limit shows more.", style="dim")
+
+
+def _state(view: RequestView) -> str:
+    return "withdrawn" if view.withdrawn else view.state.value
 
 
 def _request(view: RequestView, zone: tzinfo) -> dict[str, Any]:
