@@ -110,7 +110,8 @@ def _print(
     said = [any(row[at] for row in rows) for at in range(4)]
     for heading, wanted in zip(("asked", "until", "waits for", "reason"), said, strict=True):
         if wanted:
-            table.add_column(heading, no_wrap=True, overflow="ellipsis")
+            width = 10 if heading in ("asked", "until") else None
+            table.add_column(heading, no_wrap=True, overflow="ellipsis", min_width=width)
     for view, row in zip(views, rows, strict=True):
         shown = [cell for cell, wanted in zip(row, said, strict=True) if wanted]
         table.add_row(view.id, _state(view), *shown)
