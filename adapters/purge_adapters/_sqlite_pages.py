@@ -217,9 +217,9 @@ class Pages:
                     cell += 4
                 # Nearly all lengths are written in one byte or two and stay in their page.
                 first = page[cell]
-                if first < 0x80 or (
-                    page[cell + 1] < 0x80 and (first & 0x7F) << 7 | page[cell + 1] <= most
-                ):
+                if first <= most and first < 0x80:
+                    continue
+                if first >= 0x80 > page[cell + 1] and (first & 0x7F) << 7 | page[cell + 1] <= most:
                     continue
                 payload, cell = _varint(page, cell)
                 if payload <= most:

@@ -115,12 +115,14 @@ def overwrite_free_pages(connection: sqlite3.Connection) -> None:
         size = int(connection.execute("PRAGMA page_size").fetchone()[0])
         name = _unused_name(connection)
         connection.execute(f"CREATE TABLE {name} (filler BLOB)")
-        while free := freelist_pages(connection):
+        before, free = None, freelist_pages(connection)
+        while free and free != before:
             # One row fills many pages by its overflow chain; the table's own pages take the rest.
             connection.execute(
                 f"INSERT INTO {name} VALUES (zeroblob(?))",  # noqa: S608  a name of our own
                 (max(size, min(free, 16_384) * (size - 8) // 2),),
             )
+            before, free = free, freelist_pages(connection)
         connection.execute(f"DROP TABLE {name}")
         connection.execute("COMMIT")
     finally:

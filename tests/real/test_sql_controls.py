@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,13 @@ from purge.adapter import Action, Control, Examined, NotChecked, ProblemCode
 from purge.errors import Permanent, Transient
 from purge.targets import NOTHING, NeedleKind
 from purge.testing import breakages
+from purge_adapters._sqlite_bytes import BLOCK
 from tests.support.sql_stores import (
     OTHER,
     SECRET,
     Store,
     by_id,
+    insert,
     named,
     of,
     phrase,
@@ -37,6 +40,21 @@ def test_while_it_is_readable_the_look_must_see_it_in_the_bytes(store: Store) ->
         (NeedleKind.TEXT, True, True),
         (NeedleKind.METADATA, True, True),
     }
+
+
+def test_it_is_seen_wherever_it_stands_in_a_large_file(store: Store) -> None:
+    plant(store)
+    filler = [(f"mem-large-{at}", "x" * 60_000, "t") for at in range(150)]
+    with closing(store.connect()) as connection:
+        connection.execute("DELETE FROM memories WHERE id = 'mem-of-the-key'")
+        connection.executemany("INSERT INTO memories VALUES (?, ?, ?)", filler)
+        connection.execute("VACUUM")
+        insert(connection, "mem-of-the-lock", SECRET, "keys of a house")
+    assert store.path.read_bytes().rfind(SECRET.encode()) > 2 * BLOCK
+    known = store.matches(by_id("mem-of-the-lock"))
+    controls = of(Control, store.residue(by_id("mem-of-the-lock"), known))
+    assert controls
+    assert all(each.passed and each.on_target for each in controls)
 
 
 def test_words_that_are_packed_fail_the_control(store: Store) -> None:
@@ -85,6 +103,18 @@ def test_a_record_too_short_for_a_needle_is_proved_by_the_structure(store: Store
     assert named(run.before) == ["memories.db (gap in a page)"]
     assert run.is_clean
     assert store.holding("plum") == []
+
+
+def test_a_free_page_is_no_proof_for_what_is_shorter_still(store: Store) -> None:
+    store.run("CREATE TABLE memories (id INTEGER PRIMARY KEY, body TEXT)")
+    for at in range(900):
+        store.run(("INSERT INTO memories VALUES (?, ?)", (at, "fig" if at else OTHER)))
+    known = store.matches(by_id("899"))
+    store.run("DELETE FROM memories WHERE id > 9")
+    assert store.run("PRAGMA freelist_count")[0][0] > 0
+    run = store.purge(by_id("899"), knowing=known)
+    assert "memories.db (free page)" in named(run.before)
+    assert run.is_clean
 
 
 def test_a_blanked_record_keeps_its_id_and_loses_its_words(store: Store) -> None:

@@ -123,6 +123,21 @@ def test_each_page_belongs_to_whom_sqlite_says(
         )
 
 
+@pytest.mark.parametrize("size", [512, 1024, 4096])
+@pytest.mark.parametrize("key", ["", " WITHOUT ROWID"])
+def test_values_of_every_length_are_followed(tmp_path: Path, size: int, key: str) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA page_size = {size}")
+        connection.execute(f"CREATE TABLE a (id TEXT PRIMARY KEY, said TEXT){key}")
+        connection.execute("BEGIN")
+        for length in range(0, 2 * size, 3):
+            connection.execute("INSERT INTO a VALUES (?, ?)", (f"{length}", "x" * length))
+        connection.execute("COMMIT")
+        pages = Pages(path.read_bytes(), roots(connection))
+    assert pages.unaccounted == 0
+
+
 def test_what_stands_behind_the_last_page_is_nobodys(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     build(path, 7, 4096)

@@ -185,6 +185,14 @@ def test_a_file_that_moves_while_it_is_read_in_place_is_not_believed(
     assert raised.value.problem == ProblemCode.CHANGED_UNDERNEATH
 
 
+def test_a_long_look_at_a_file_that_is_being_written_to_is_not_spoilt(tmp_path: Path) -> None:
+    path = make(tmp_path / "notes.db")
+    with reading(path, at_leisure=True) as connection:
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute("INSERT INTO notes (said) VALUES ('new')")
+        assert count(connection) == 3
+
+
 def test_a_log_that_grows_is_no_hindrance_and_one_that_starts_anew_is(tmp_path: Path) -> None:
     path = make(tmp_path / "notes.db", "WAL")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
