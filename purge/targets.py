@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as _field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 from purge.errors import EmptySelector
@@ -266,5 +265,3 @@ class Targets:
 
 NOTHING: Final = Targets(())
 """A look for nothing: what a site is read with when only its neighbours matter."""
-
-EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
