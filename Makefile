@@ -6,7 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= auto
-PROGRAMS := git
+DEMO_PROGRAMS := redis-server weed restic
+PROGRAMS := git rg $(DEMO_PROGRAMS) restic-0.14 restic-0.18
 PYTEST := PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
@@ -22,7 +23,8 @@ $(STAMP): pyproject.toml tests/setup/bootstrap.py
 	@touch $@
 
 demo: $(STAMP) ## build a sandbox of real stores, purge an item from it, print the report
-	@$(BIN)/purge demo
+	@$(BIN)/python tests/setup/tools.py --quiet $(DEMO_PROGRAMS)
+	@PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/purge demo
 
 check: lint type layers ## ruff, mypy --strict, import-linter
 

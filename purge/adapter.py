@@ -14,14 +14,14 @@ message that holds an identifier or a text of a record.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from purge.errors import EmptySelector, Refused
+from purge.errors import EmptySelector, Permanent, Refused
 from purge.state import ProblemCode
 from purge.targets import Hit, NeedleKind, Targets, Trace
 
@@ -31,6 +31,7 @@ __all__ = [
     "AdapterInfo",
     "Control",
     "ControlKind",
+    "Covered",
     "EvidenceKind",
     "Examined",
     "Finding",
@@ -43,6 +44,7 @@ __all__ = [
     "Removal",
     "Residue",
     "Site",
+    "Snapshot",
     "Statement",
     "guard",
 ]
@@ -100,6 +102,25 @@ class Site:
     subject: str | None = None
     """The field that holds the id of the person the record is about."""
     outside_root: bool = False
+    covers: Mapping[str, Covered] = field(default_factory=dict)
+    """For a site that keeps copies of others (backups): those others, by name."""
+    timezone: tzinfo = UTC
+    """The manifest's: times of day in a schedule are meant in it."""
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC), repr=False)
+    """The time of the run, with a time zone."""
+    copy_in: Path | None = None
+    """For a look at a copy: the folder in which the copy lies, under the paths of the original."""
+
+    def copied_to(self, folder: Path) -> Site:
+        """Return this site as it is in a copy: every absolute path ``/a/b`` is ``folder/a/b``."""
+        return replace(self, root=_within(folder, self.root.resolve()), copy_in=folder)
+
+    def place(self, name: str) -> Path:
+        """Return where a path or pattern in the manifest points to, as it is written: links are
+        not resolved, and nothing is refused. For looking at; never for opening."""
+        if self.copy_in is not None and Path(name).is_absolute():
+            return _within(self.copy_in, Path(name))
+        return self.root / name
 
     def path(self, name: str) -> Path:
         """Return the absolute path for a path in the manifest.
@@ -109,13 +130,33 @@ class Site:
         Raises:
             Refused: it lies outside the root and the site does not say ``outside_root: true``.
         """
-        found = (self.root / name).resolve()
+        found = self.place(name).resolve()
         if not self.outside_root and not found.is_relative_to(self.root.resolve()):
             raise Refused(
                 f"Site '{self.name}': a path leaves the manifest's root folder. Move it below the "
                 "root, or set 'outside_root: true' on the site if that is meant."
             )
         return found
+
+
+def _within(folder: Path, path: Path) -> Path:
+    return folder / path.relative_to(path.anchor)
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """A site of which another one keeps copies.
+
+    Args:
+        site: what the manifest says of it.
+        paths: the absolute files and folders that it consists of (:meth:`Adapter.footprint`).
+        open: makes its adapter for a site; give it ``site.copied_to(folder)`` to look into, or to
+            clean, a copy that lies in a private folder.
+    """
+
+    site: Site
+    paths: tuple[Path, ...]
+    open: Callable[[Site], Adapter[Any]]
 
 
 class Readability(StrEnum):
@@ -193,6 +234,7 @@ class Residue:
         until: when it goes by itself, with a time zone; ``None`` where nothing will remove it.
         fixable: ``sanitize`` of this adapter can remove it.
         problem: what the step carries while this is all that is left.
+        handle: what ``sanitize`` of the same adapter needs; JSON values.
     """
 
     where: str
@@ -201,6 +243,9 @@ class Residue:
     fixable: bool = False
     problem: ProblemCode = ProblemCode.NO_END_DATE
     handle: Mapping[str, object] = field(default_factory=dict, repr=False)
+    keys: frozenset[int] = frozenset()
+    """The targets that it holds, where the look can tell them apart. Empty: it counts against
+    every request of the run. For a needle of a trace: :meth:`Targets.keys_of` of the trace's id."""
 
 
 ControlKind = NeedleKind | None
@@ -253,6 +298,20 @@ class Statement:
     ok: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One backup of other sites, as the store lists it.
+
+    Args:
+        taken: when it was begun.
+        sites: the names of the covered sites of which it holds everything that the manifest's
+            paths name. A backup that failed half way holds none that it has not read to the end.
+    """
+
+    taken: datetime
+    sites: frozenset[str]
+
+
 S = TypeVar("S")
 
 
@@ -284,6 +343,28 @@ class Adapter(ABC, Generic[S]):
 
     def close(self) -> None:
         """Let go of everything held. Called once, also after an error."""
+
+    def footprint(self) -> tuple[Path, ...]:
+        """Return the absolute files and folders on this machine of which the site consists.
+
+        Also those that are not there yet. Opens nothing. Empty for a store that is reached
+        through a server.
+        """
+        return ()
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """Yield the backups that the site holds of the sites it covers, the newest first.
+
+        Reads only. A sweep asks for it before it deletes anything.
+
+        Raises:
+            Permanent: a site of this kind holds no backups, or they cannot be listed.
+            Transient: they cannot be listed now.
+        """
+        raise Permanent(
+            f"Site '{self.site.name}' keeps no backups, so it cannot vouch for the others.",
+            problem=ProblemCode.UNSUPPORTED,
+        )
 
     @abstractmethod
     def check(self) -> Iterator[Statement]:

@@ -215,6 +215,16 @@ class Targets:
         """Whether bytes in which no record lives hold a phrase, in any written form."""
         return self._phrases.mentions(content)
 
+    def keys_mentioned_in(self, content: bytes) -> frozenset[int]:
+        """Return the phrases, by the keys of their targets, that such bytes hold."""
+        return self._phrases.mentioned(content)
+
+    def keys_of(self, site: str, id: str) -> frozenset[int]:
+        """Return the keys of the id targets that name the record ``id`` of ``site``."""
+        return frozenset(
+            target.key for target in self._ids.get(id, ()) if target.site in (None, site)
+        )
+
     def traces(self, site: str) -> tuple[Trace, ...]:
         """What is known of the records found at ``site`` that have to go."""
         return self._traces.get(site, ())

@@ -97,7 +97,11 @@ def relative(path: Path, site: Site) -> str:
 def place(path: Path, site: Site) -> str:
     """Return the name by which a handle remembers ``path``, for :meth:`purge.adapter.Site.path`."""
     root = site.root.resolve()
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    if path.is_relative_to(root):
+        return str(path.relative_to(root))
+    if site.copy_in is not None and path.is_relative_to(site.copy_in):
+        return str(Path(path.anchor) / path.relative_to(site.copy_in))
+    return str(path)
 
 
 def walk(
@@ -155,6 +159,15 @@ def folders(site: Site, patterns: Sequence[str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(base for base in bases if base.is_dir()))
 
 
+def footprint(site: Site, patterns: Sequence[str]) -> tuple[Path, ...]:
+    """Return the absolute files and folders that patterns name: those named, and where globs begin.
+
+    Raises:
+        Refused: a pattern leaves the root.
+    """
+    return tuple(dict.fromkeys(_split(site, pattern)[0] for pattern in patterns))
+
+
 @dataclass(slots=True)
 class _Found:
     """What a walk has met."""
@@ -165,7 +178,7 @@ class _Found:
 
 def _split(site: Site, pattern: str) -> tuple[Path, tuple[str, ...]]:
     """Return where to begin, and the rest of a glob."""
-    if not _MAGIC.intersection(pattern) or os.path.lexists(site.root / pattern):
+    if not _MAGIC.intersection(pattern) or os.path.lexists(site.place(pattern)):
         return site.path(pattern), ()
     parts = Path(pattern).parts
     first = next(i for i, part in enumerate(parts) if _MAGIC.intersection(part))

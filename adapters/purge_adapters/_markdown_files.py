@@ -61,7 +61,7 @@ class Files:
         )
 
     def _plain(self, pattern: str) -> Path | None:
-        path = self.site.root / pattern
+        path = self.site.place(pattern)
         return path.resolve() if os.path.lexists(path) and not path.is_dir() else None
 
     def paths(self) -> Iterator[Path | NotChecked]:
@@ -121,7 +121,9 @@ class Files:
             Changed: something else stands there, or a link on the way leads elsewhere.
         """
         root = self.site.root.resolve()
-        path = root / place
+        path = self.site.place(place)
+        if self.site.copy_in is None:
+            path = root / place
         if not os.path.lexists(path):
             return None
         inside = self.site.outside_root or path.is_relative_to(root)

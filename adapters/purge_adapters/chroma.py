@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from purge.adapter import (
@@ -119,13 +120,19 @@ class ChromaAdapter(Adapter[ChromaSettings]):
     def __init__(self, site: Site, settings: ChromaSettings) -> None:
         super().__init__(site, settings)
         fields = Fields(site, settings.text)
+        self._paths: tuple[Path, ...] = ()
         if settings.path is not None:
             folder = Folder.of(
                 site, settings.path, settings.tenant, settings.database, settings.collections
             )
+            self._paths = (folder.directory,)
             self._place: Place = Local(folder, fields)
         else:
             self._place = Server(Address.of(settings), settings.collections, fields)
+
+    def footprint(self) -> tuple[Path, ...]:
+        """The folder; none for a server."""
+        return self._paths
 
     def check(self) -> Iterator[Statement]:
         """Say what is there, who holds it, and what can be proved."""

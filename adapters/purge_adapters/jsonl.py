@@ -28,7 +28,7 @@ from purge.adapter import (
 )
 from purge.errors import Permanent
 from purge.targets import Targets
-from purge_adapters._files import is_abandoned, os_problem, relative, walk
+from purge_adapters._files import footprint, is_abandoned, os_problem, relative, walk
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_check import check_logs
 from purge_adapters._jsonl_edit import edit_log, leave, parts_of
@@ -91,6 +91,10 @@ class JsonlAdapter(Adapter[JsonlSettings]):
     @property
     def _fields(self) -> Fields:
         return Fields.of(self.site, self.settings.id, self.settings.text, self.settings.time)
+
+    def footprint(self) -> tuple[Path, ...]:
+        """The files and folders that ``path`` names."""
+        return footprint(self.site, self._patterns)
 
     def _files(self) -> tuple[list[Path], list[NotChecked]]:
         if not self._patterns:

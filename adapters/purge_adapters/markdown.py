@@ -33,7 +33,7 @@ from purge.adapter import (
 )
 from purge.errors import Permanent, StoreError
 from purge.targets import Hit, TargetKind, Targets, Trace
-from purge_adapters._files import Changed, folders, os_problem, sweep
+from purge_adapters._files import Changed, folders, footprint, os_problem, sweep
 from purge_adapters._markdown_check import check_site
 from purge_adapters._markdown_edit import Cut, edit
 from purge_adapters._markdown_files import SUFFIXES, Files, Opened
@@ -96,6 +96,10 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
         self._files = Files(site, patterns)
         self._grain = Grain(settings.record)
         self._fields = FieldMap.of(settings.id, site.subject, site.scope, site.derived_from)
+
+    def footprint(self) -> tuple[Path, ...]:
+        """The files and folders that ``path`` names."""
+        return footprint(self.site, self._files.patterns)
 
     def check(self) -> Iterator[Statement]:
         """Read every file and say what is true of the site and what stands in the way."""

@@ -9,6 +9,7 @@ log, the rollback journal, full-text indexes and copies beside the file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from purge.adapter import (
@@ -42,6 +43,14 @@ class SqlAdapter(Adapter[SqlSettings]):
         modules=("sqlalchemy",),
     )
     Settings: ClassVar[type] = SqlSettings
+
+    def footprint(self) -> tuple[Path, ...]:
+        """The database and the files that SQLite keeps beside it."""
+        from purge_adapters._sql_sqlite import database_path
+        from purge_adapters._sqlite_files import JOURNAL, WAL, beside
+
+        path = database_path(self.site, self.settings.url)
+        return (path, beside(path, WAL), beside(path, JOURNAL))
 
     def check(self) -> Iterator[Statement]:
         """Say what is true of the database, the table and its surroundings; see the contract."""

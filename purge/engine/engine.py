@@ -265,6 +265,7 @@ class Engine:
             writable=writable,
             patience=self._patience,
             watch=self._watch,
+            clock=self.clock,
         )
 
     def _run(self, *, writable: bool, journal: Callable[[], Journal] | None = None) -> Run:

@@ -7,7 +7,8 @@ that fails is a look with a failure, and the other sites go on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from purge.adapter import (
@@ -16,6 +17,7 @@ from purge.adapter import (
     AdapterInfo,
     Control,
     ControlKind,
+    Covered,
     Examined,
     Finding,
     Match,
@@ -24,6 +26,7 @@ from purge.adapter import (
     Observation,
     Removal,
     Residue,
+    Site,
     Statement,
     guard,
 )
@@ -38,6 +41,11 @@ from purge.targets import Targets
 
 Watcher = Callable[[str, str], None]
 """Told of each thing that begins: the phase and the site."""
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
 
 
 def silent(phase: str, site: str) -> None:
@@ -81,6 +89,7 @@ class Sites:
         writable: ``remove`` and ``sanitize`` may be called; false for every dry run.
         patience: how long transient errors are borne.
         watch: told of each look and act.
+        clock: the time, with a time zone.
     """
 
     def __init__(
@@ -91,12 +100,14 @@ class Sites:
         writable: bool,
         patience: Patience | None = None,
         watch: Watcher = silent,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.manifest = manifest
         self.registry = registry
         self.writable = writable
         self.patience = patience or Patience()
         self.watch = watch
+        self.clock = clock
 
     def names(self) -> tuple[str, ...]:
         """The sites, each after the ones it derives from."""
@@ -121,8 +132,25 @@ class Sites:
     def open(self, name: str) -> Adapter[Any]:
         """Return a new adapter for the site."""
         entry = self.manifest.sites[name]
-        adapter = self.registry.load(entry.adapter)
-        return adapter(entry.site(self.manifest.root), entry.checked)
+        site = self.site(name)
+        if entry.covers:
+            site = replace(site, covers={other: self._covered(other) for other in entry.covers})
+        return self.registry.load(entry.adapter)(site, entry.checked)
+
+    def site(self, name: str) -> Site:
+        """What the manifest says of the site."""
+        site = self.manifest.sites[name].site(self.manifest.root)
+        return replace(site, timezone=self.manifest.timezone, clock=self.clock)
+
+    def _covered(self, name: str) -> Covered:
+        entry = self.manifest.sites[name]
+        adapter, site = self.registry.load(entry.adapter), self.site(name)
+
+        def open_there(there: Site) -> Adapter[Any]:
+            return adapter(there, entry.checked)
+
+        with open_there(site) as opened:
+            return Covered(site, opened.footprint(), open_there)
 
     # The graph that purge.plan.reach asks about.
 

@@ -179,6 +179,10 @@ class SiteKeys:
         default=False,
         metadata=_describe("Allow this site's paths to lie outside the root. Default false."),
     )
+    covers: list[Word] = field(
+        default_factory=list,
+        metadata=_describe("For backups: the sites of which this one keeps copies."),
+    )
     provider_retention: RetentionKeys | None = field(
         default=None,
         metadata=_describe(

@@ -95,6 +95,8 @@ class SiteEntry:
     subject: str | None = None
     outside_root: bool = False
     provider_retention: Retention | None = None
+    covers: tuple[str, ...] = ()
+    """The sites of which this one keeps copies."""
     settings: Mapping[str, object] = field(default_factory=dict, repr=False)
     checked: object = field(default=None, repr=False)
     line: int = 0

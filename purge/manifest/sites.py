@@ -83,6 +83,7 @@ class SiteReader:
             subject=written.subject,
             outside_root=written.outside_root,
             provider_retention=retention,
+            covers=tuple(dict.fromkeys(written.covers)),
             settings=own,
             checked=self._settings(written.adapter, adapter, own, at) if adapter else None,
             line=self._faults.line(at),
@@ -165,6 +166,13 @@ class SiteReader:
 
     def _check_lineage(self, entries: Mapping[str, SiteEntry], raw: Mapping[str, Any]) -> None:
         for name, entry in entries.items():
+            for index, covered in enumerate(entry.covers):
+                at: Steps = ("sites", name, "covers", index)
+                if covered == name:
+                    self._faults.add(at, "A site cannot be a backup of itself.")
+                elif covered not in raw:
+                    hint = nearest(covered, (other for other in raw if other != name))
+                    self._faults.add(at, f"There is no such site.{hint}")
             for source in entry.derived_from:
                 at = ("sites", name, "derived_from", source)
                 if source == name:

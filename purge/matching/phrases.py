@@ -71,16 +71,21 @@ class PhraseMatcher:
         count, marker lines neither, and the bytes are read as UTF-8 and as UTF-16 of both orders.
         So it may see a phrase where :meth:`search` would not; it is for deciding what is left.
         """
+        return any(True for _ in self._mentions(content))
+
+    def mentioned(self, content: bytes) -> frozenset[int]:
+        """Return the keys of the phrases that such bytes hold; as :meth:`mentions`."""
+        return frozenset(self._mentions(content))
+
+    def _mentions(self, content: bytes) -> Iterator[int]:
         if not self._folded or not content.strip(b"\0"):
-            return False
+            return
         for encoding in _ENCODINGS if b"\0" in content else _ENCODINGS[:1]:
             for shift in range(2 if encoding != "utf-8" else 1):
                 text = content[shift:].decode(encoding, "replace")
                 for reading in readings(text):
                     folded = fold(reading)
-                    if any(phrase in folded for phrase in self._folded.values()):
-                        return True
-        return False
+                    yield from (key for key, phrase in self._folded.items() if phrase in folded)
 
     def search_all(self, texts: Iterable[tuple[str, Flavor]]) -> dict[int, How]:
         """Return what any of several texts holds; ``exact`` wins over ``folded``."""
