@@ -231,9 +231,23 @@ class Engine:
         """Reach every site and say what is true of it and what could be proved there."""
         sites = self._sites(writable=False)
         return [
-            SiteCheck(name, entry.adapter, sites.check(name))
+            SiteCheck(name, entry.adapter, (*sites.check(name), *self._backed_up(sites, name)))
             for name, entry in self.manifest.sites.items()
         ]
+
+    def _backed_up(self, sites: Sites, name: str) -> Iterator[Statement]:
+        """Refuse a ledger or key that gets into backups: a destroyed key would live on there."""
+        own = {"ledger": self.manifest.ledger, "keys": self.manifest.keys}
+        own["key file"] = self.manifest.key_file
+        for covered in self.manifest.sites[name].covers:
+            for what, path in own.items():
+                if any(path.resolve().is_relative_to(held) for held in sites.footprint(covered)):
+                    yield Statement(
+                        f"The {what} lies under '{covered}', which this site backs up: keys that "
+                        "are destroyed would live on in backups. Move it with 'ledger:' in the "
+                        "manifest.",
+                        ok=False,
+                    )
 
     def verify_ledger(self, noted: tuple[int, str] | None = None) -> Verification:
         """Check the chain of the ledger, and that what it says of every request follows from it.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from purge.adapter import (
@@ -141,6 +142,11 @@ class Sites:
         """What the manifest says of the site."""
         site = self.manifest.sites[name].site(self.manifest.root)
         return replace(site, timezone=self.manifest.timezone, clock=self.clock)
+
+    def footprint(self, name: str) -> tuple[Path, ...]:
+        """The files and folders on this machine of which the site consists."""
+        with self.open(name) as adapter:
+            return tuple(path.resolve() for path in adapter.footprint())
 
     def _covered(self, name: str) -> Covered:
         entry = self.manifest.sites[name]
