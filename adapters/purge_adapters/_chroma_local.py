@@ -242,6 +242,8 @@ class _Reading:
             readability=self.fields.readability(item, hits, newest),
             carries_marker=carries_marker(item),
             created=item.created,
+            subjects=self.fields.subjects(item),
+            scope=self.fields.scope(item),
         )
 
     def _vectors(self, id_: str) -> tuple[list[tuple[float, ...]], tuple[float, ...] | None]:

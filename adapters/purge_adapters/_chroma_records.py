@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purge.adapter import Action, Match, Readability, Site
-from purge.matching import How, is_marker_line
+from purge.matching import How
+from purge.matching import carries_marker as text_carries_marker
 from purge.targets import Hit, Record, Targets, Text, Trace
 from purge_adapters._chroma_items import DOCUMENT, URI, Item, Value
 
@@ -42,18 +43,25 @@ class Fields:
 
     def record(self, item: Item) -> Record:
         """Return what looking needs to know of a record."""
-        subject = self.site.subject
         return Record(
             id=item.id,
             texts=tuple(_texts(item, self._given())),
-            subjects=self._ids(item, subject) if subject else (),
-            scope={
-                key: str(value)
-                for key, field_name in self.site.scope.items()
-                if (value := _said(item, field_name)) is not None
-            },
+            subjects=self.subjects(item),
+            scope=self.scope(item),
             parents=self.parents(item),
         )
+
+    def subjects(self, item: Item) -> tuple[str, ...]:
+        """Return the ids of the persons that a record is about."""
+        return self._ids(item, self.site.subject) if self.site.subject else ()
+
+    def scope(self, item: Item) -> dict[str, str]:
+        """Return what a record says of the scope fields; a key that it leaves open is absent."""
+        return {
+            key: str(value)
+            for key, field_name in self.site.scope.items()
+            if (value := _said(item, field_name)) is not None
+        }
 
     def _given(self) -> set[str]:
         return {*self.text, *mapped(self.site)}
@@ -177,7 +185,7 @@ def digest(item: Item) -> str:
 
 def carries_marker(item: Item) -> bool:
     """Whether a line of the record is a marker."""
-    return any(is_marker_line(line) for text in _texts(item) for line in text.value.split("\n"))
+    return any(text_carries_marker(text.value) for text in _texts(item))
 
 
 def neutral(space: str, dimension: int, own: Sequence[float] | None) -> list[float]:

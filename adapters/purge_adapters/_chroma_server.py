@@ -192,6 +192,8 @@ class Server:
                 parents=self.fields.parents(item),
                 readability=self.fields.readability(item, hits, vector),
                 carries_marker=carries_marker(item),
+                subjects=self.fields.subjects(item),
+                scope=self.fields.scope(item),
             )
 
     def _ghosts(

@@ -25,13 +25,18 @@ LIMIT_BYTES: Final = 512 * 1024 * 1024
 _KINDS: Final = frozenset({"blob", "commit", "tag"})
 
 
-def enclosing_repositories(folders: Iterator[Path]) -> tuple[Path, ...]:
-    """Return the object-owning git folders (``.git``) around some folders, each once."""
+def enclosing_repositories(folders: Iterator[Path], within: Path | None = None) -> tuple[Path, ...]:
+    """Return the object-owning git folders (``.git``) around some folders, each once.
+
+    Args:
+        folders: where to begin.
+        within: what lies outside of this folder is not looked at.
+    """
     found: dict[Path, None] = {}
     known: set[Path] = set()
     for folder in folders:
         for place in (folder, *folder.parents):
-            if place in known:
+            if place in known or (within is not None and not place.is_relative_to(within)):
                 break
             known.add(place)
             store = object_store(place / ".git")

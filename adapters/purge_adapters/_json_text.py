@@ -23,6 +23,7 @@ __all__ = [
     "parse",
     "replace_scalars",
     "salvage",
+    "spans",
 ]
 
 Path = tuple[str | int, ...]
@@ -184,6 +185,11 @@ class _Scan:
     def _complete(self, at: int) -> None:
         self.good_end, self.good_open = at, "".join(self._open)
         self._wanted = "," if self._open else ""
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Yield the scalars and keys of a JSON text in their order."""
+    return _Scan(text).spans()
 
 
 def replace_scalars(text: str, choose: Callable[[Path, bool], str | None]) -> str:

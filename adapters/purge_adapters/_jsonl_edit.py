@@ -23,7 +23,7 @@ from purge_adapters._json_text import replace_scalars
 from purge_adapters._jsonl_lines import LogFile
 from purge_adapters._jsonl_record import BOM, Entry, digest_of, encode, entries_of
 
-__all__ = ["Part", "edit_log", "leave", "parts_of"]
+__all__ = ["Edit", "Part", "Plan", "carry_out", "edit_log", "leave", "parts_of", "wait_for_writers"]
 
 _LOOKS: Final = 3
 """How often a file that changes underneath is read again."""
@@ -81,7 +81,7 @@ def _list(value: object) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edit:
+class Edit:
     """A stretch of the plain content and what is to stand in its place."""
 
     start: int
@@ -90,11 +90,11 @@ class _Edit:
 
 
 @dataclass(slots=True)
-class _Plan:
+class Plan:
     """What is to be done to one file, as it was when it was read."""
 
     expected: Fingerprint
-    edits: list[_Edit] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
     left: list[NotRemoved] = field(default_factory=list)
     cuts_open_line: bool = False
 
@@ -111,11 +111,11 @@ def edit_log(
     """
     try:
         for look in range(_LOOKS):
-            _wait_for_writers(path)
+            wait_for_writers(path)
             plan = _plan(path, where, parts, fields, action)
             try:
                 if plan.edits:
-                    _carry_out(path, plan)
+                    carry_out(path, plan)
             except Changed:
                 if look < _LOOKS - 1:
                     continue
@@ -131,7 +131,7 @@ def edit_log(
         yield from leave(parts, error.problem, f"{where}: {error}")
 
 
-def _wait_for_writers(path: Path) -> None:
+def wait_for_writers(path: Path) -> None:
     """Let a writer finish that opens the file for every line.
 
     Raises:
@@ -160,7 +160,7 @@ class _Spot:
     ended: bool
 
 
-def _plan(path: Path, where: str, parts: Sequence[Part], fields: Fields, action: Action) -> _Plan:
+def _plan(path: Path, where: str, parts: Sequence[Part], fields: Fields, action: Action) -> Plan:
     """Find the parts in the file as it is now.
 
     Raises:
@@ -168,7 +168,7 @@ def _plan(path: Path, where: str, parts: Sequence[Part], fields: Fields, action:
         OSError: it cannot be read.
     """
     with LogFile(path) as log:
-        plan = _Plan(log.fingerprint)
+        plan = Plan(log.fingerprint)
         spots = _at_their_places(log, parts, fields)
         namesakes: dict[tuple[str, str], list[Entry]] = {}
         if spots is None:
@@ -273,7 +273,7 @@ def _has_changed(namesakes: Sequence[Entry], action: Action) -> bool:
     return any(not (action is Action.BLANK and entry.is_blanked) for entry in namesakes)
 
 
-def _plan_part(plan: _Plan, part: Part, spot: _Spot, where: str, action: Action) -> None:
+def _plan_part(plan: Plan, part: Part, spot: _Spot, where: str, action: Action) -> None:
     if action is Action.BLANK:
         obstacle = _obstacle(part, spot.entry)
         if obstacle is not None:
@@ -286,10 +286,10 @@ def _plan_part(plan: _Plan, part: Part, spot: _Spot, where: str, action: Action)
         new = _blanked(part, spot.entry)
         if new == spot.entry.data:
             return
-        plan.edits.append(_Edit(spot.start, spot.end, new))
+        plan.edits.append(Edit(spot.start, spot.end, new))
     else:
         line_break = 1 if spot.ended and part.whole else 0
-        plan.edits.append(_Edit(spot.start, spot.end + line_break, b""))
+        plan.edits.append(Edit(spot.start, spot.end + line_break, b""))
     plan.cuts_open_line = plan.cuts_open_line or not spot.ended
 
 
@@ -317,7 +317,7 @@ def _blanked(part: Part, entry: Entry) -> bytes:
     return encode(text[:at] + replace_scalars(core, choose) + text[at + len(core) :])
 
 
-def _carry_out(path: Path, plan: _Plan) -> None:
+def carry_out(path: Path, plan: Plan) -> None:
     """Write the file anew.
 
     Raises:
@@ -338,7 +338,7 @@ def _carry_out(path: Path, plan: _Plan) -> None:
     replace_file(path, plan.expected, write, seen=digest)
 
 
-def _copy(log: LogFile, stream: BinaryIO, edits: Sequence[_Edit]) -> None:
+def _copy(log: LogFile, stream: BinaryIO, edits: Sequence[Edit]) -> None:
     encoder = Encoder(stream, log.codec)
     pending = list(reversed(edits))
     start = 0

@@ -188,6 +188,8 @@ class _Group:
     hits: dict[Hit, None] = field(default_factory=dict)
     parents: dict[str, dict[str, None]] = field(default_factory=dict)
     created: datetime | None = None
+    subjects: dict[str, None] = field(default_factory=dict)
+    scope: Mapping[str, str] = field(default_factory=dict)
 
 
 def search(
@@ -260,6 +262,8 @@ class _Search:
         for source, ids in entry.parents.items():
             group.parents.setdefault(source, {}).update(dict.fromkeys(ids))
         group.created = group.created or entry.created
+        group.subjects.update(dict.fromkeys(entry.subjects))
+        group.scope = entry.scope  # The same in all of them: it is a part of what a record is.
 
     def _complete(self) -> None:
         """Look for further lines of the records found, which no target named by themselves."""
@@ -306,6 +310,8 @@ class _Search:
             created=group.created,
             part=group.part,
             pieces=len(parts),
+            subjects=tuple(group.subjects),
+            scope=group.scope,
         )
 
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from purge.matching import MARKER, is_marker_line
+from purge.matching import carries_marker
 from purge.targets import NEEDLE_BYTES, Record, Text, Trace
 from purge_adapters._json_fields import Fields, moment, scalar, scalars, values_at
 from purge_adapters._json_text import NOT_JSON, Path, leaves, parse, salvage
@@ -185,9 +185,8 @@ class Entry:
     @property
     def carries_marker(self) -> bool:
         """Whether some text of it has a marker line."""
-        texts = (*(value for _, value, _ in self.strings()), *self.lines())
-        return any(
-            is_marker_line(line) for text in texts if MARKER in text for line in text.split("\n")
+        return any(carries_marker(value) for _, value, _ in self.strings()) or any(
+            carries_marker(text) for text in self.lines()
         )
 
     def text_strings(self) -> Iterator[tuple[Path, str]]:

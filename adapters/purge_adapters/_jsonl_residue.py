@@ -20,13 +20,14 @@ from purge.adapter import (
     Residue,
     Site,
 )
-from purge.targets import NeedleKind, TargetKind, Targets, Trace
+from purge.targets import Hit, NeedleKind, TargetKind, Targets
 from purge_adapters._bytes import written_forms
 from purge_adapters._files import OWN_PREFIX, folders, relative
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_lines import is_wide, lines_of
 from purge_adapters._jsonl_match import Look, Matcher, damaged, is_certain, read_log
 from purge_adapters._jsonl_record import Entry, entries_of, is_content_name
+from purge_adapters._owners import Held, Owners, together
 from purge_adapters._shadows import Shadow, look_through, shadows
 
 __all__ = ["examine", "shared_files"]
@@ -72,13 +73,11 @@ class _Examination:
         self.fields = fields
         self.matcher = Matcher(site.name, targets)
         self.traces = targets.traces(site.name)
-        self.needles = _needles(self.traces)
-        self.phrases = tuple(
-            form
-            for target in targets
-            if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope
-            for form in written_forms(target.value)
-        )
+        self.needles = _needles(site.name, targets)
+        self.phrases: Owners[bytes] = Owners()
+        for target in targets:
+            if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope:
+                self.phrases.add(written_forms(target.value), frozenset({target.key}))
         self.tried = {kind: _Tried() for kind in _KINDS}
         self.whole = True
         """Every byte of every file belongs to a line that was read."""
@@ -100,6 +99,7 @@ class _Examination:
                         f"{look.where}, line {line.number}",
                         "the blanked record says the same in a field that was not emptied",
                         problem=ProblemCode.UNSUPPORTED,
+                        keys=self._keys_of(entry, hits),
                     )
             elif is_certain(hits):
                 self._try(entry, on_target=True)
@@ -116,8 +116,9 @@ class _Examination:
                 yield Control(kind, all(tried.neighbours), on_target=False)
         yield Control(None, self.whole, on_target=False)
 
-    def holds(self, shadow: Shadow, files: Sequence[Path]) -> bool:
-        """Whether a shadow holds something that is looked for, as a record or as bytes."""
+    def holds(self, shadow: Shadow, files: Sequence[Path]) -> Held:
+        """Return what a shadow holds of what is looked for, as records or as bytes."""
+        keys: set[int] = set()
         suspected: set[bytes] = set()
         blocks = shadow.blocks()
         head = next(blocks, b"")
@@ -126,8 +127,7 @@ class _Examination:
             # Pictures and programs in a history: as bytes only. Taking them for text in every
             # possible encoding would take minutes.
             data = b"".join(blocks)
-            if any(phrase in data for phrase in self.phrases):
-                return True
+            keys |= together([self.phrases.of([form for form in self.phrases if form in data])])
             suspected.update(needle for needle in self.needles if needle in data)
             blocks = iter(())
         for line in lines_of(blocks):
@@ -135,10 +135,18 @@ class _Examination:
                 hits = self.matcher.hits(entry)
                 said = self.matcher.matched(entry)
                 if is_certain(hits) and (said or not self._is_blanked(entry)):
-                    return True
+                    keys.update(hit.key for hit in hits if not hit.scope_unknown)
                 if not self._is_record(entry):
                     suspected.update(needle for needle in self.needles if needle in entry.data)
-        return bool(suspected) and not self._live(suspected, files) >= suspected
+        if not suspected:
+            return frozenset(keys)
+        left = self.needles.of(suspected - self._live(suspected, files))
+        return left if left is True else frozenset(keys) | frozenset(left or ())
+
+    def _keys_of(self, entry: Entry, hits: Sequence[Hit]) -> frozenset[int]:
+        """Return the targets of a blanked record that still says what it said."""
+        own = self.matcher.targets.keys_of(self.site.name, entry.name)
+        return own | {hit.key for hit in hits} if own else frozenset()
 
     def _is_record(self, entry: Entry) -> bool:
         """Whether it is one record of this site for certain, and not another form of some."""
@@ -182,15 +190,16 @@ class _Examination:
         return any(_stands_in(needle, entry) for needle in texts)
 
 
-def _needles(traces: Sequence[Trace]) -> tuple[bytes, ...]:
+def _needles(site: str, targets: Targets) -> Owners[bytes]:
     """Return the bytes in which the records that have to go may stand anywhere."""
-    found: dict[bytes, None] = {}
-    for trace in traces:
+    found: Owners[bytes] = Owners()
+    for trace in targets.traces(site):
+        keys = targets.keys_of(site, trace.id)
         texts = trace.needles(NeedleKind.TEXT)
         ids = () if is_content_name(trace.id) else trace.needles(NeedleKind.ID)
         for needle in (*ids, *texts):
-            found.update(dict.fromkeys(written_forms(needle)))
-    return tuple(found)
+            found.add(written_forms(needle), keys)
+    return found
 
 
 def _stands_in(needle: str, entry: Entry) -> bool:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from purge.matching import is_marker_line
+from purge.matching import read_markers
 from purge_adapters._markdown_html import html_block
 from purge_adapters._markdown_kinds import TOMBSTONE, Block, Kind
 from purge_adapters._markdown_text import body
@@ -51,7 +51,6 @@ class _View:
 
     at: int
     text: str
-    marker: bool
     lazy: bool = False
     """It lacks the prefix of a container whose paragraph it goes on with."""
 
@@ -71,12 +70,16 @@ def scan(lines: Sequence[str], front: int = 0) -> tuple[Block, ...]:
         lines: all lines of the note, each with its end.
         front: how many lines at the top are front matter.
     """
-    views = [
-        _View(at, body(line).expandtabs(4).rstrip("\0"), is_marker_line(line))
-        for at, line in enumerate(lines)
-    ]
-    head = (Block(Kind.FRONT, 0, front),) if front else ()
-    return (*head, *_scan(views[front:], 0, 0))
+    views = [_View(at, body(line).expandtabs(4).rstrip("\0")) for at, line in enumerate(lines)]
+    blocks = [Block(Kind.FRONT, 0, front)] if front else []
+    place = front
+    # What counts as a marker is decided in one place for all stores, and nothing reaches over it.
+    for marker in read_markers("".join(lines), front_matter=front > 0):
+        at = marker.number - 1
+        if marker.counts and at >= front:
+            blocks += [*_scan(views[place:at], 0, 0), Block(Kind.MARKER, at, at + 1)]
+            place = at + 1
+    return (*blocks, *_scan(views[place:], 0, 0))
 
 
 def _scan(views: Sequence[_View], quote: int, depth: int) -> list[Block]:
@@ -98,8 +101,6 @@ def _next(views: Sequence[_View], at: int, quote: int, depth: int) -> Iterator[B
 
     if view.blank:
         yield upto(Kind.BLANK, at + 1)
-    elif view.marker:
-        yield upto(Kind.MARKER, at + 1)
     elif view.indent >= 4:
         yield upto(Kind.CODE, _end_of_code(views, at))
     elif TOMBSTONE.match(view.text.strip()):
@@ -181,7 +182,7 @@ def _pieces(views: Sequence[_View], at: int, quote: int) -> Iterator[Block]:
 
 def _unquoted(view: _View) -> _View:
     lazy = view.lazy or not _QUOTE.match(view.text)
-    return _View(view.at, _QUOTE.sub("", view.text, count=1), False, lazy)
+    return _View(view.at, _QUOTE.sub("", view.text, count=1), lazy)
 
 
 def _end_of_quote(views: Sequence[_View], at: int, depth: int) -> int:
@@ -213,7 +214,7 @@ def _interrupts(views: Sequence[_View], at: int, outside: bool = False) -> bool:
     ``outside``: the paragraph stands in a quote or a list item, and the line does not.
     """
     view = views[at]
-    if view.blank or view.marker:
+    if view.blank:
         return True
     if view.lazy or view.indent >= 4:
         return False
@@ -243,7 +244,7 @@ def _item(views: Sequence[_View], at: int, quote: int, depth: int) -> Block:
     sign, _, gap, rest = match.groups()
     # Five spaces or more after the sign: indented code, which begins one space after it.
     column = len(sign) + (len(gap) if rest and len(gap) <= 4 else 1)
-    first = _View(views[at].at, " " * (len(gap) - 1 if len(gap) > 4 else 0) + rest, False)
+    first = _View(views[at].at, " " * (len(gap) - 1 if len(gap) > 4 else 0) + rest)
     inner = [first]
     end, lazy = at + 1, None if rest else False
     for place in range(at + 1, len(views)):
@@ -255,14 +256,14 @@ def _item(views: Sequence[_View], at: int, quote: int, depth: int) -> Block:
         elif view.lazy:
             end = place + 1
         elif view.indent >= column:
-            view = _View(view.at, view.text[column:], False)
+            view = _View(view.at, view.text[column:])
             end, lazy = place + 1, None
         else:
             if lazy is None:
                 lazy = _is_open(_scan(inner, quote, depth + 1))
             if not lazy or _interrupts(views, place, True):
                 break
-            view = _View(view.at, view.text, False, True)
+            view = _View(view.at, view.text, True)
             end = place + 1
         inner.append(view)
     blocks = _scan(inner[: end - at], quote, depth + 1)
@@ -302,7 +303,6 @@ def _ends_table(views: Sequence[_View], at: int) -> bool:
     text = views[at].text
     return bool(
         views[at].blank
-        or views[at].marker
         or views[at].indent >= 4
         or _ATX.match(text)
         or _FENCE.match(text)
@@ -335,7 +335,7 @@ def _end_of_comment(views: Sequence[_View], at: int) -> int | None:
 
 
 def _end_of_html(views: Sequence[_View], at: int, in_paragraph: bool = False) -> int | None:
-    rest = ("" if view.marker else view.text for view in _from(views, at + 1))
+    rest = (view.text for view in _from(views, at + 1))
     size = html_block(views[at].text, rest, in_paragraph)
     return None if size is None else at + size
 

@@ -29,6 +29,12 @@ _ENDS: Final = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".txt")
 SUFFIXES: Final = tuple(form for end in _ENDS for form in (end, end.upper(), end.capitalize()))
 """Which files of a folder are notes, by the ends of their names."""
 
+DAMAGED: Final = "it holds NUL characters as no text does; it may be damaged and was left as it is"
+LINKED: Final = (
+    "has another name (a hard link) outside of the site, which would keep the old content. "
+    "List both in the site, or remove one."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:

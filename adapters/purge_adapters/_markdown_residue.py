@@ -26,6 +26,7 @@ from purge.targets import (
 from purge_adapters._markdown_records import FieldMap, Grain, Note, read_note
 from purge_adapters._markdown_text import plain_ends, read_lines, visible
 from purge_adapters._markdown_units import Unit, trace_of, units_of
+from purge_adapters._owners import Held, Owners
 
 
 def match_unit(site: str, targets: Targets, unit: Unit) -> tuple[Hit, ...]:
@@ -76,18 +77,24 @@ class Look:
     fields: FieldMap
     needles: set[str] = field(default_factory=set)
     """Pieces of the records that go, as long as they stand in no record that stays."""
+    _owners: Owners[str] = field(default_factory=Owners)
     _neighbour: bool | None = None
     _targets_seen: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for trace in self.targets.traces(self.site):
-            self.needles |= needles_of(trace)
+            self._add(trace, self.targets.keys_of(self.site, trace.id))
+
+    def _add(self, trace: Trace, keys: frozenset[int]) -> None:
+        pieces = needles_of(trace)
+        self.needles |= pieces
+        self._owners.add(pieces, keys)
 
     def begin(self, matches: Iterable[Match]) -> None:
         """Take what the records say that are still readable."""
         for match in matches:
             if match.readability is Readability.READABLE:
-                self.needles |= needles_of(match.trace)
+                self._add(match.trace, frozenset(hit.key for hit in match.hits))
 
     def take(self, note: Note, units: Sequence[Unit], going: frozenset[str]) -> None:
         """Take one live note.
@@ -127,23 +134,26 @@ class Look:
             # Nothing is there that could be seen: every byte of every file was accounted for.
             yield Control(None, True, False)
 
-    def holds(self, data: bytes) -> bool:
-        """Whether a copy of a file holds something that is looked for."""
+    def holds(self, data: bytes) -> Held:
+        """Return what a copy of a file holds of what is looked for."""
         lines = read_lines(data)
         text = plain_ends("".join(lines.lines)).replace("\0", "\n")
-        if self.needles and seen(self.needles, folded_readings(text)):
+        pieces = seen(self.needles, folded_readings(text)) if self.needles else set()
+        held = self._owners.of(pieces)
+        if held is True:
             return True
+        keys = set(held or ())
         said = [Text("", reading, Flavor.MARKDOWN) for reading in (text, visible(text))]
         whole = self.targets.match(self.site, Record("\0", said))
         if not whole and not self._may_name(text):
-            return False
+            return frozenset(keys)
         note = read_note("\0", data)
         units = units_of(note, self.grain, self.fields)
         for unit in units:
             hits = match_unit(self.site, self.targets, unit)
             if hits and not (unit.blanked and all(_by_name(self.targets, hit) for hit in hits)):
-                return True
-        return False
+                keys.update(hit.key for hit in hits)
+        return frozenset(keys)
 
     def _may_name(self, text: str) -> bool:
         """Whether a text may hold a field that names one of its records."""

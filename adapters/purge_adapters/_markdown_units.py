@@ -157,7 +157,7 @@ def note_id(note: Note, fields: FieldMap) -> str | None:
 
 
 def _said(note: Note, parts: Sequence[Part], fields: FieldMap) -> list[Said]:
-    of_note = _said_in_front(note, fields)
+    of_note = said_in_front(note, fields)
     found: list[Said] = []
     for part in parts:
         if part.grain in (Grain.FRONT, Grain.ENTRY):
@@ -188,7 +188,7 @@ def _said(note: Note, parts: Sequence[Part], fields: FieldMap) -> list[Said]:
     return found
 
 
-def _said_in_front(note: Note, fields: FieldMap) -> Said:
+def said_in_front(note: Note, fields: FieldMap) -> Said:
     values = note.front.values
     subject = look_up(values, fields.subject) if fields.subject else None
     scope = {

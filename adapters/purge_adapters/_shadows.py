@@ -29,6 +29,7 @@ from purge_adapters._files import (
     unseen_processes,
 )
 from purge_adapters._git import enclosing_repositories, objects
+from purge_adapters._owners import Held, together
 from purge_adapters._trash import system_trash
 
 __all__ = ["Shadow", "look_through", "shadows"]
@@ -89,21 +90,22 @@ def shadows(
     surroundings = _Surroundings(frozenset(files), site, tuple(folders), tuple(suffixes))
     yield from surroundings.siblings()
     yield from surroundings.trashed()
-    yield from surroundings.deleted()
+    if site.copy_in is None:  # No process holds a file of a private copy.
+        yield from surroundings.deleted()
     yield from surroundings.histories()
     yield from surroundings.gaps
 
 
 def look_through(
-    found: Iterable[Shadow | NotChecked], holds: Callable[[Shadow], bool]
+    found: Iterable[Shadow | NotChecked], holds: Callable[[Shadow], Held]
 ) -> Iterator[Residue | NotChecked | Examined]:
     """Yield the residue among shadows, what could not be looked at, and how much was read.
 
     Args:
         found: from :func:`shadows`.
-        holds: whether the content of one holds something that is looked for.
+        holds: what the content of one holds of what is looked for.
     """
-    groups: dict[tuple[str, str], int] = {}
+    groups: dict[tuple[str, str], list[Held]] = {}
     count = 0
     for item in found:
         if isinstance(item, NotChecked):
@@ -120,12 +122,19 @@ def look_through(
             yield NotChecked(item.where, str(error), ProblemCode(error.problem))
             continue
         if held and item.group:
-            groups[item.group, item.why] = groups.get((item.group, item.why), 0) + 1
+            groups.setdefault((item.group, item.why), []).append(held)
         elif held:
             handle = {"file": str(item.path)} if item.fixable else {}
-            yield Residue(item.where, item.why, fixable=item.fixable, handle=handle)
-    for (where, why), number in groups.items():
-        yield Residue(where, f"{why} ({number} {'object' if number == 1 else 'objects'})")
+            yield Residue(
+                item.where, item.why, fixable=item.fixable, handle=handle, keys=together([held])
+            )
+    for (where, why), copies in groups.items():
+        number = len(copies)
+        yield Residue(
+            where,
+            f"{why} ({number} {'object' if number == 1 else 'objects'})",
+            keys=together(copies),
+        )
     yield Examined(files=count)
 
 
@@ -239,6 +248,8 @@ class _Surroundings:
                         name == known or is_variant(name, known) for known in names
                     ):
                         yield self._file(path, _TRASHED)
+        if self._site.copy_in is not None:
+            return  # What this machine's trash holds is no part of a copy.
         for path in system_trash(self._came_from_here, self._site.root.resolve()):
             yield self._file(path, _TRASHED)
 
@@ -284,7 +295,7 @@ class _Surroundings:
     def histories(self) -> Iterator[Shadow | NotChecked]:
         """Every object of the git repositories around the files."""
         around = sorted({*self._names, *self._below})
-        for store in enclosing_repositories(iter(around)):
+        for store in enclosing_repositories(iter(around), self._site.copy_in):
             work = store.parent if store.name == ".git" else store
             where = f"git repository {relative(work, self._site)}"
             try:

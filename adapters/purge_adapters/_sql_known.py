@@ -25,6 +25,7 @@ from purge_adapters._sql_values import texts_in
 
 KINDS: Final = (NeedleKind.ID, NeedleKind.TEXT, NeedleKind.METADATA)
 _NEIGHBOURS: Final = 50
+_TRIED: Final = 5
 
 
 @dataclass(slots=True)
@@ -40,8 +41,8 @@ class Known:
     """What is still returned of the records that have to go."""
     gone: list[tuple[Trace, tuple[NeedleKind, ...]]] = field(default_factory=list)
     """Records that are no longer returned, and what of them must be nowhere."""
-    neighbours: dict[NeedleKind, Needle] = field(default_factory=dict)
-    """What a look can be tried on, by kind: a piece of a row that is to stay."""
+    neighbours: dict[NeedleKind, list[Needle]] = field(default_factory=dict)
+    """What a look can be tried on, by kind: pieces of rows that are to stay."""
     kinds: tuple[NeedleKind, ...] = KINDS
     """The kinds that can be told in bytes. A number as an id is no string there."""
 
@@ -114,7 +115,9 @@ def _find_neighbours(rows: Rows, records: Records, named_ids: set[str], known: K
         trace = records.trace_of([whole])
         if trace.id not in named_ids:
             for needle in of_trace(trace, KINDS, known.encoding):
-                known.neighbours.setdefault(needle.kind, needle)
+                near = known.neighbours.setdefault(needle.kind, [])
+                if len(near) < _TRIED:
+                    near.append(needle)
     if is_number:
         known.kinds = (NeedleKind.TEXT, NeedleKind.METADATA)
         known.neighbours.pop(NeedleKind.ID, None)

@@ -148,6 +148,16 @@ def present(
     return found
 
 
+def stands_cut(content: Bytes, form: bytes) -> bool:
+    """Whether a form stands there, cut in two by the border of a page.
+
+    A value that is too long for its page goes on in another one, and a border may fall anywhere.
+    """
+    size = NEEDLE_BYTES
+    missing = [at for at in range(len(form) - size + 1) if content.find(form[at : at + size]) < 0]
+    return len(form) >= 2 * size - 1 and (not missing or missing[-1] - missing[0] < size - 1)
+
+
 def owners(content: Bytes, pages: Pages, found: Iterable[Needle]) -> dict[str, dict[Needle, None]]:
     """Return, by table, which needles stand in its pages among its rows."""
     stretches = sorted(pages.unused(), key=lambda each: each.start)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from purge.adapter import Action, Match, Readability
-from purge.matching import MARKER, How, is_marker_line
+from purge.matching import How, carries_marker
 from purge.targets import Hit, Record, Targets, Text, Trace
 from purge_adapters._json_fields import moment
 from purge_adapters._sql_layout import Child, Layout, Link
@@ -140,11 +140,11 @@ class Records:
             trace=self.trace_of([each.whole for each in seen]),
             readability=min(readings, key=list(Readability).index),
             carries_marker=any(
-                MARKER in text.value and any(map(is_marker_line, text.value.split("\n")))
-                for each in seen
-                for text in each.record.texts
+                carries_marker(text.value) for each in seen for text in each.record.texts
             ),
             created=next((when for when in created if when), None),
+            subjects=tuple(dict.fromkeys(name for each in seen for name in each.record.subjects)),
+            scope=_common([each.record.scope for each in seen]),
         )
 
     def _handle(self, seen: Seen) -> dict[str, object]:
@@ -214,6 +214,12 @@ class Records:
                     for below in part.rows:
                         texts.update(dict.fromkeys(self.own_texts(part.child, below)))
         return Trace(self.id(wholes[0].row), tuple(texts), tuple(metadata))
+
+
+def _common(scopes: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return what all rows of a record say of its scope."""
+    first, *others = scopes
+    return {key: said for key, said in first.items() if all(it.get(key) == said for it in others)}
 
 
 def _number(text: str) -> object:

@@ -25,6 +25,7 @@ from purge_adapters._sql_needles import (
     pieces,
     present,
     short_forms,
+    stands_cut,
     unscoped,
 )
 from purge_adapters._sql_rows import Rows
@@ -43,6 +44,8 @@ OVERWRITE: Final = "overwrite"
 REWRITE: Final = "rewrite"
 DROP_JOURNAL: Final = "drop journal"
 _MOST_DOUBTS: Final = 40
+_TELLING: Final = 24
+"""How many characters of a text are a mark of one record, although others may say them too."""
 _OF_SQLITE: Final = frozenset({"sqlite_sequence", "sqlite_stat1"})
 """Tables of SQLite's own that hold names and numbers and no value of any row."""
 
@@ -115,6 +118,9 @@ class _Look:
             seen = present(data, forms) | present(frames, forms)
         else:
             seen = present(data, forms, enough)
+        for group in groups:
+            if seen.isdisjoint(group):
+                seen.update(form for form in group if stands_cut(self._snapshot.settled, form))
         controls = tuple(self._controls(seen))
         yield from controls
         found = list(self._left_over(seen))
@@ -152,7 +158,10 @@ class _Look:
             for each in self._spoken
             for kind in KINDS
         ]
-        groups += [set(needle.forms) for needle in self._known.neighbours.values()]
+        groups += [
+            {form for needle in near for form in needle.forms}
+            for near in self._known.neighbours.values()
+        ]
         return [group for group in groups if group]
 
     def _has_other_tables(self) -> bool:
@@ -191,8 +200,9 @@ class _Look:
         for kind in KINDS:
             near = self._known.neighbours.get(kind)
             if kind in wanted and kind not in tried:
-                if near is not None:
-                    yield Control(kind, any(form in seen for form in near.forms), on_target=False)
+                if near:
+                    was_seen = any(form in seen for needle in near for form in needle.forms)
+                    yield Control(kind, was_seen, on_target=False)
                 else:
                     # Nothing is left that the look could be tried on: the structure has to do.
                     self._by_structure = True
@@ -225,13 +235,20 @@ class _Look:
     def _is_left_over(self, kind: str, content: bytes) -> bool:
         """Whether something of what is gone stands in bytes that are not in use.
 
-        A whole window of a text counts there, whoever else says it. A piece of one, and what is
-        shorter than a needle, count if no live row of the site says them. Of a record without any
-        needle a free page tells nothing unless it is empty.
+        An id and a whole window of a text count there, whoever else says them. Metadata, a short
+        text, a piece of a long one, and what is shorter than a needle count if no live row of the
+        site says them. Of a record without any needle a free page tells nothing unless it is empty.
         """
         if self._bare and kind == FREE and content.count(0) != len(content):
             return True
-        if present(content, {form for needle in self._lost for form in needle.forms}):
+        telling = {
+            form
+            for needle in self._lost
+            if needle.kind is NeedleKind.ID
+            or (needle.kind is NeedleKind.TEXT and len(needle.text) >= _TELLING)
+            for form in needle.forms
+        }
+        if present(content, telling):
             return True
         encoding = self._known.encoding
         parts = {part for text in self._gone_texts() for part in pieces(text, encoding)}

@@ -13,6 +13,7 @@ from pathlib import Path
 from purge.adapter import Examined, Match, NotChecked, Residue, Site
 from purge.errors import Permanent
 from purge.targets import Targets
+from purge_adapters._owners import Held, Owners
 from purge_adapters._shadows import Shadow, look_through, shadows
 from purge_adapters._sql_find import find
 from purge_adapters._sql_known import KINDS, Known
@@ -30,27 +31,32 @@ def copies(
 ) -> Iterator[Residue | NotChecked | Examined]:
     """Yield the copies of the database that hold what is looked for."""
     own = (path, *(beside(path, suffix) for suffix in (WAL, JOURNAL, "-shm")))
-    needles = (
-        *(n for t in (*known.readable, *known.lost) for n in of_trace(t, KINDS, known.encoding)),
-        *of_phrases(targets, known.encoding),
-    )
-    wanted = {form for needle in needles for form in needle.forms}
+    owners: Owners[bytes] = Owners()
+    for trace in (*known.readable, *known.lost):
+        keys = targets.keys_of(site.name, trace.id)
+        for needle in of_trace(trace, KINDS, known.encoding):
+            owners.add(needle.forms, keys)
+    for needle in of_phrases(targets, known.encoding):
+        owners.add(needle.forms, frozenset() if needle.key is None else frozenset({needle.key}))
+    wanted = set(owners)
 
-    def holds(shadow: Shadow) -> bool:
+    def holds(shadow: Shadow) -> Held:
         content = shadow.read()
-        return bool(present(content, wanted)) or _says(content, site, settings, targets)
+        held = owners.of(present(content, wanted))
+        said = _says(content, site, settings, targets)
+        return True if held is True else frozenset(held or ()) | said
 
     yield from look_through(shadows(own, site), holds)
 
 
-def _says(content: bytes, site: Site, settings: SqlSettings, targets: Targets) -> bool:
-    """Whether a copy, asked as a database, returns what is looked for."""
+def _says(content: bytes, site: Site, settings: SqlSettings, targets: Targets) -> frozenset[int]:
+    """Return the targets of which a copy, asked as a database, returns a record."""
     if not content.startswith(MAGIC) or not targets:
-        return False
+        return frozenset()
     try:
         with closing(in_memory(content)) as connection, statements(connection) as core:
             layout = lay_out(site, settings, read_schema(connection))
             found = find(Rows(core, layout), site.name, site.action, targets)
     except (sqlite3.Error, Permanent):
-        return False  # Another table, or damaged: then its bytes have to do.
-    return any(isinstance(item, Match) for item in found)
+        return frozenset()  # Another table, or damaged: then its bytes have to do.
+    return frozenset(hit.key for item in found if isinstance(item, Match) for hit in item.hits)

@@ -6,7 +6,7 @@ byte. What cannot be parsed is searched as text. Copies beside the files are loo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
@@ -16,7 +16,10 @@ from purge.adapter import (
     Adapter,
     AdapterInfo,
     EvidenceKind,
+    Examined,
     Finding,
+    Marker,
+    NotAMarker,
     NotChecked,
     NotRemoved,
     Observation,
@@ -32,6 +35,7 @@ from purge_adapters._files import footprint, is_abandoned, os_problem, relative,
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_check import check_logs
 from purge_adapters._jsonl_edit import edit_log, leave, parts_of
+from purge_adapters._jsonl_markers import markers_in, strike_in, strikes_of
 from purge_adapters._jsonl_match import search
 from purge_adapters._jsonl_residue import examine, shared_files
 
@@ -144,6 +148,32 @@ class JsonlAdapter(Adapter[JsonlSettings]):
                 if record not in told:
                     told.add(record)
                     yield item
+
+    def markers(
+        self, where: Mapping[str, str]
+    ) -> Iterator[Marker | NotAMarker | NotChecked | Examined]:
+        """Yield the marker lines in the strings of all records, and what is like them."""
+        files, gaps = self._files()
+        yield from gaps
+        yield from markers_in(self.site, files, self._fields, where)
+
+    def strike(self, markers: Sequence[tuple[Marker, str]]) -> Iterator[NotChecked]:
+        """Strike marker lines, file by file; every other byte stays as it is written."""
+        guard(markers)
+        files, _ = self._files()
+        shared = {gap.where: gap for gap in shared_files(files, self.site)}
+        for name, strikes in strikes_of(markers).items():
+            path = self.site.path(name)
+            where = relative(path, self.site)
+            if path not in files:
+                for one in strikes:
+                    yield NotChecked(
+                        one.marker.where, "its file is not there any more", ProblemCode.UNREACHABLE
+                    )
+            elif where in shared:
+                yield shared[where]
+            else:
+                yield from strike_in(path, where, strikes, self._fields)
 
     def sanitize(self, residue: Sequence[Residue]) -> Iterator[NotRemoved | NotChecked]:
         """Remove what an interrupted replacement left. Other copies are not ours to delete."""

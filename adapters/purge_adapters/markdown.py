@@ -19,7 +19,9 @@ from purge.adapter import (
     EvidenceKind,
     Examined,
     Finding,
+    Marker,
     Match,
+    NotAMarker,
     NotChecked,
     NotRemoved,
     Observation,
@@ -36,18 +38,14 @@ from purge.targets import Hit, TargetKind, Targets, Trace
 from purge_adapters._files import Changed, folders, footprint, os_problem, sweep
 from purge_adapters._markdown_check import check_site
 from purge_adapters._markdown_edit import Cut, edit
-from purge_adapters._markdown_files import SUFFIXES, Files, Opened
+from purge_adapters._markdown_files import DAMAGED, LINKED, SUFFIXES, Files, Opened
+from purge_adapters._markdown_markers import markers_in, strike_in
 from purge_adapters._markdown_records import FieldMap, Grain
 from purge_adapters._markdown_residue import Look, match_unit
 from purge_adapters._markdown_stamps import Stamp
 from purge_adapters._markdown_units import Unit, trace_of, units_of
 from purge_adapters._shadows import look_through, shadows
 
-_DAMAGED = "it holds NUL characters as no text does; it may be damaged and was left as it is"
-_LINKED = (
-    "has another name (a hard link) outside of the site, which would keep the old content. "
-    "List both in the site, or remove one."
-)
 _CHANGED = "The record changed since it was found; it was left as it is."
 
 
@@ -155,6 +153,8 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
             {site: tuple(ids) for site, ids in unit.said.parents.items()},
             Readability.BLANKED if blanked else Readability.READABLE,
             unit.carries_marker,
+            subjects=tuple(unit.said.subjects),
+            scope=dict(unit.said.scope),
         )
 
     def _gaps(self, item: Opened, targets: Targets) -> Iterator[NotChecked]:
@@ -163,7 +163,7 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
         if note.lines.damaged:
             yield NotChecked(
                 item.shown,
-                _DAMAGED,
+                DAMAGED,
                 ProblemCode.CORRUPT,
             )
         elif not note.lines.faithful and not all(text.isascii() for text in targets.phrases()):
@@ -228,9 +228,9 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
                 return
             item = self._files.open(path)
             if self._files.other_names(item):
-                raise Permanent(f"{item.shown} {_LINKED}", problem=ProblemCode.UNSUPPORTED)
+                raise Permanent(f"{item.shown} {LINKED}", problem=ProblemCode.UNSUPPORTED)
             if item.note.lines.damaged:
-                raise Permanent(f"{item.shown}: {_DAMAGED}.", problem=ProblemCode.CORRUPT)
+                raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
             units = units_of(item.note, self._grain, self._fields)
             at_place = {(unit.part.grain.value, unit.digest, unit.ordinal): unit for unit in units}
             cuts: list[Cut] = []
@@ -270,6 +270,19 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
         elif (data or b"") != before:
             # A file that the manifest names stays, empty: a site without its file is a fault.
             self._files.replace(item, data or b"")
+
+    # --- markers --------------------------------------------------------------------------------
+
+    def markers(
+        self, where: Mapping[str, str]
+    ) -> Iterator[Marker | NotAMarker | NotChecked | Examined]:
+        """Yield the marker lines of all notes, and what is like them."""
+        yield from markers_in(self._files, self._grain, self._fields, where)
+
+    def strike(self, markers: Sequence[tuple[Marker, str]]) -> Iterator[NotChecked]:
+        """Strike marker lines, file by file; every other byte stays."""
+        guard(markers)
+        yield from strike_in(self._files, self._grain, self._fields, markers)
 
     # --- sanitize and residue -------------------------------------------------------------------
 
@@ -339,6 +352,8 @@ def _together(first: Match, second: Match) -> Match:
         parents,
         Readability.READABLE if readable else Readability.BLANKED,
         first.carries_marker or second.carries_marker,
+        subjects=tuple(dict.fromkeys((*first.subjects, *second.subjects))),
+        scope={key: said for key, said in first.scope.items() if second.scope.get(key) == said},
     )
 
 

@@ -11,6 +11,9 @@ BUILTIN: Final = {
     "chroma": "purge_adapters.chroma:ChromaAdapter",
     "jsonl": "purge_adapters.jsonl:JsonlAdapter",
     "markdown": "purge_adapters.markdown:MarkdownAdapter",
+    "redis": "purge_adapters.redis:RedisAdapter",
+    "restic": "purge_adapters.restic:ResticAdapter",
+    "s3": "purge_adapters.s3:S3Adapter",
     "sql": "purge_adapters.sql:SqlAdapter",
 }
 SANDBOX: Final = "purge_adapters._sandbox"

@@ -16,9 +16,10 @@ from pathlib import Path
 from purge.adapter import Statement
 from purge.engine.journal import Journal
 from purge.engine.recorded import recorded
-from purge.engine.run import Run, Task
+from purge.engine.run import Run
 from purge.engine.sites import Sites, Watcher, silent
 from purge.engine.survey import Excerpt
+from purge.engine.task import Task
 from purge.errors import UsageFault
 from purge.ledger import Ledger, RequestView, Verification, run_lock
 from purge.manifest import Manifest, load_manifest
@@ -152,6 +153,7 @@ class Engine:
                 if same is not None:
                     task = self._task(journal(), same, asked.decisions, expect)
                     task.asked_before = True
+                    task.again = False  # Asking anew means everything that it names.
             return self._run(writable=True, journal=journal).apply([task])[0]
 
     def show(
@@ -329,6 +331,7 @@ class Engine:
             journal.kept(id),
             {step.site: step for step in journal.steps(id)},
             decided=None if decisions == Decisions() else decisions,
+            again=True,
         )
 
     def _check_names(self, asked: Request) -> None:

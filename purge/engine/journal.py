@@ -7,11 +7,10 @@ payloads. Everything that could hold a text or an identifier goes into the seale
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Final
 
-from purge.adapter import ControlKind
 from purge.engine.steps import (
     control_kind,
     control_name,
@@ -21,32 +20,16 @@ from purge.engine.steps import (
     record_of,
     step_of,
 )
+from purge.engine.task import Kept
 from purge.errors import LedgerFault, UsageFault
-from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest, StepRecord
+from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest, RequestView, StepRecord
 from purge.plan.outcome import Role, Step
-from purge.plan.reach import Owed
-from purge.plan.request import Decisions, Request, Wanted
+from purge.plan.reach import Owed, RecordKey
+from purge.plan.request import Decisions, Origin, Request, Wanted
 from purge.targets import Target, Trace
 
 PLAN: Final = "plan"
-
-
-@dataclass(slots=True)
-class Kept:
-    """What is kept of a request between runs: its plan, and what was seen before removal."""
-
-    owed: list[Owed] = field(default_factory=list)
-    controls: dict[str, dict[ControlKind, bool]] = field(default_factory=dict)
-    """By site: whether the look could see the records while they were readable."""
-    removed_at: dict[str, datetime] = field(default_factory=dict)
-    """By site: when reads were first found to return none of them."""
-
-    def take_controls(self, site: str, seen: Mapping[ControlKind, bool]) -> None:
-        """Keep what a look before removal could see. One that passed once stays passed: a run
-        that was killed looks again at what its predecessor already removed."""
-        mine = self.controls.setdefault(site, {}) if seen else {}
-        for kind, passed in seen.items():
-            mine[kind] = passed or mine.get(kind, False)
+ORIGIN: Final = "origin"
 
 
 class Journal:
@@ -60,6 +43,7 @@ class Journal:
     def __init__(self, ledger: Ledger, zone: tzinfo) -> None:
         self.ledger = ledger
         self.zone = zone
+        self._written: dict[str, Mapping[str, JSON]] = {}
 
     def find_same(self, request: Request) -> str | None:
         """Return the id of the open request that names the same, if there is one."""
@@ -68,6 +52,11 @@ class Journal:
             return None
         view = self.ledger.request(found)
         return found if view is not None and view.open else None
+
+    def knows(self, request: Request) -> bool:
+        """Whether the same was ever asked, also where it is closed or withdrawn by now."""
+        key = self.ledger.idempotency_key(request.identity())
+        return self.ledger.find_by_idempotency(key) is not None
 
     def create(self, request: Request, sites: Mapping[str, str]) -> Request:
         """Record a new request and return it with its id.
@@ -86,20 +75,18 @@ class Journal:
                 asked_by=request.asked_by,
                 targets=targets,
                 sites=sites,
-                options={"expect": request.expect, "decisions": request.decisions.to_json()},
+                options={
+                    "expect": request.expect,
+                    "decisions": request.decisions.to_json(),
+                    **({"marker": request.origin.site} if request.origin else {}),
+                },
+                deadline=request.deadline,
                 idempotency=self.ledger.idempotency_key(request.identity()),
             )
         )
-        return Request(
-            view.id,
-            view.created.astimezone(self.zone),
-            request.wanted,
-            request.scope,
-            request.reason,
-            request.asked_by,
-            request.decisions,
-            request.expect,
-        )
+        if request.origin is not None:
+            self.ledger.seal(view.id, ORIGIN, _origin_to_json(request.origin))
+        return replace(request, id=view.id, created=view.created.astimezone(self.zone))
 
     def load(self, id: str) -> Request:
         """Return a recorded request, with the decisions made since.
@@ -109,7 +96,7 @@ class Journal:
             LedgerFault: what it looked for can no longer be read.
         """
         view = self.ledger.request(id)
-        if view is None:
+        if view is None or view.is_hold:
             raise UsageFault(f"There is no request {id} in this ledger. 'purge status' lists them.")
         targets = self.ledger.targets(id)
         if targets is None:
@@ -129,7 +116,16 @@ class Journal:
             view.asked_by,
             decisions,
             expect if isinstance(expect, int) else None,
+            None if view.deadline is None else view.deadline.astimezone(self.zone),
+            self._origin(view),
         )
+
+    def _origin(self, view: RequestView) -> Origin | None:
+        site = view.options.get("marker")
+        if not isinstance(site, str):
+            return None
+        sealed = self.ledger.unseal(view.id, ORIGIN) or {}
+        return Origin(site, str(sealed.get("record", "")), str(sealed.get("part", "")))
 
     def decide(self, id: str, decisions: Decisions) -> None:
         """Record what the caller decided."""
@@ -149,25 +145,39 @@ class Journal:
         """Record the same event for several requests, in one transaction."""
         self.ledger.append([Event(kind, request, site, body) for request in requests])
 
-    def begin_steps(self, id: str, known: Iterable[str], sites: Mapping[str, str]) -> None:
-        """Record a step for every site that came into the manifest after the request was made.
+    def begin_steps(self, known: Mapping[str, Iterable[str]], sites: Mapping[str, str]) -> None:
+        """Record a step for every site that came into the manifest after a request was made.
 
         Args:
-            id: the request.
-            known: the sites that it has steps for.
+            known: by request, the sites that it has steps for.
             sites: the manifest's sites, each with the name of its adapter.
         """
-        new = {site: adapter for site, adapter in sites.items() if site not in set(known)}
-        self.ledger.append([StepRecord(adapter).event(id, site) for site, adapter in new.items()])
+        self.ledger.append(
+            [
+                StepRecord(adapter).event(id, site)
+                for id, there in known.items()
+                for site, adapter in sites.items()
+                if site not in set(there)
+            ]
+        )
 
-    def keep(self, id: str, kept: Kept, events: Sequence[Event] = ()) -> None:
-        """Seal the plan of a request, with everything needed to look again.
+    def keep(self, kept: Mapping[str, Kept], events: Sequence[Event] = ()) -> None:
+        """Seal the plans of requests, with everything needed to look again.
 
         Args:
-            id: the request.
-            kept: what to keep; it replaces what was kept before.
+            kept: by request, what to keep; it replaces what was kept before.
             events: what to record in the same transaction.
         """
+        sealing: dict[tuple[str, str], Mapping[str, JSON]] = {}
+        for id, mine in kept.items():
+            payload = self._payload(mine)
+            if self._written.get(id) != payload:
+                sealing[id, PLAN] = payload
+        self.ledger.append(events, sealing)
+        self._written.update({id: payload for (id, _), payload in sealing.items()})
+
+    @staticmethod
+    def _payload(kept: Kept) -> Mapping[str, JSON]:
         payload: dict[str, JSON] = {
             "records": [_owed_to_json(entry) for entry in kept.owed],
             "controls": {
@@ -175,34 +185,61 @@ class Journal:
                 for site, kinds in kept.controls.items()
             },
             "removed_at": {site: at.isoformat() for site, at in kept.removed_at.items()},
+            "looked": {site: at.isoformat() for site, at in kept.looked.items()},
+            "spared": [list(key) for key in sorted(kept.spared)],
+            "last_removed": kept.last_removed.isoformat() if kept.last_removed else None,
         }
-        self.ledger.append(events, {(id, PLAN): payload})
+        return payload
 
     def kept(self, id: str) -> Kept:
         """Return what :meth:`keep` sealed last; empty before the first plan."""
         payload = self.ledger.unseal(id, PLAN)
         if payload is None:
             return Kept()
-        return Kept(
+        last = payload.get("last_removed")
+        kept = Kept(
             owed=[_owed_from_json(mapping(entry)) for entry in listing(payload.get("records"))],
             controls={
                 site: {control_kind(kind): bool(seen) for kind, seen in mapping(kinds).items()}
                 for site, kinds in mapping(payload.get("controls")).items()
             },
-            removed_at={
-                site: datetime.fromisoformat(str(at)).astimezone(self.zone)
-                for site, at in mapping(payload.get("removed_at")).items()
+            removed_at=self._times(payload.get("removed_at")),
+            looked=self._times(payload.get("looked")),
+            spared={
+                RecordKey(*(str(part) for part in listing(key)))
+                for key in listing(payload.get("spared"))
             },
+            last_removed=None if last is None else self._time(last),
         )
+        self._written[id] = self._payload(kept)
+        return kept
 
-    def record(self, id: str, steps: Sequence[Step], kept: Kept) -> None:
-        """Record the state of every step and the end of the run, in one transaction."""
-        recorded = [record_of(step).event(id, step.site) for step in steps]
-        self.keep(id, kept, [*recorded, Event(EventKind.RUN_FINISHED, id)])
+    def _time(self, text: JSON) -> datetime:
+        return datetime.fromisoformat(str(text)).astimezone(self.zone)
+
+    def _times(self, value: JSON) -> dict[str, datetime]:
+        return {site: self._time(at) for site, at in mapping(value).items()}
+
+    def record(self, done: Mapping[str, tuple[Sequence[Step], Kept]], *, mode: str) -> None:
+        """Record the state of steps and the end of the run, in one transaction.
+
+        Args:
+            done: by request, the steps to record and what to keep of it.
+            mode: what kind of run it was.
+        """
+        events = []
+        for id, (steps, _) in done.items():
+            events += [record_of(step).event(id, step.site) for step in steps]
+            events.append(Event(EventKind.RUN_FINISHED, id, None, {"mode": mode}))
+        self.keep({id: kept for id, (_, kept) in done.items()}, events)
 
     def steps(self, id: str) -> tuple[Step, ...]:
         """Return the steps of a request as they stand."""
         return tuple(in_zone(step_of(view), self.zone) for view in self.ledger.steps(id))
+
+
+def _origin_to_json(origin: Origin) -> dict[str, JSON]:
+    return {"record": origin.record, "part": origin.part}
 
 
 def _owed_to_json(entry: Owed) -> dict[str, JSON]:
@@ -218,6 +255,7 @@ def _owed_to_json(entry: Owed) -> dict[str, JSON]:
         "role": entry.role.value,
         "how": entry.how,
         "parents": {site: list(ids) for site, ids in entry.parents.items()},
+        "gone": entry.gone.isoformat() if entry.gone else None,
     }
 
 
@@ -240,4 +278,5 @@ def _owed_from_json(body: Mapping[str, JSON]) -> Owed:
         parents={
             site: tuple(map(str, listing(ids))) for site, ids in mapping(body["parents"]).items()
         },
+        gone=datetime.fromisoformat(str(body["gone"])) if body.get("gone") else None,
     )

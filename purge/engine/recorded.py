@@ -18,10 +18,22 @@ def recorded(ledger: Ledger, id: str, zone: tzinfo) -> Outcome:
         UsageFault: there is no request of this id.
     """
     view = ledger.request(id)
-    if view is None:
+    if view is None or view.is_hold:
         raise UsageFault(f"There is no request {id} in this ledger. 'purge status' lists them.")
     created = view.created.astimezone(zone)
     withdrawn = view.withdrawn.astimezone(zone) if view.withdrawn else None
-    asked = Asked(view.id, created, view.reason, view.asked_by, view.scope, view.targets, withdrawn)
+    marker = view.options.get("marker")
+    asked = Asked(
+        view.id,
+        created,
+        view.reason,
+        view.asked_by,
+        view.scope,
+        view.targets,
+        withdrawn,
+        view.closed.astimezone(zone) if view.closed else None,
+        view.deadline.astimezone(zone) if view.deadline else None,
+        marker if isinstance(marker, str) else None,
+    )
     steps = tuple(in_zone(step_of(step), zone) for step in ledger.steps(id))
     return Outcome(asked, True, steps)

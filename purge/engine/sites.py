@@ -180,6 +180,10 @@ class Sites:
         """Whether a record of the site goes with any of its sources."""
         return self.manifest.sites[site].when_source_purged == "delete"
 
+    def derived(self) -> frozenset[str]:
+        """The sites that derive from others."""
+        return frozenset(name for name in self.names() if self.recorded_sources(name))
+
     # The verbs.
 
     def check(self, name: str) -> tuple[Statement, ...]:

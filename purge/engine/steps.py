@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from purge.adapter import ControlKind, EvidenceKind, Examined, NotChecked, Residue
 from purge.ledger import JSON, Remains, StepRecord, StepView
-from purge.plan.outcome import Completeness, Evidence, Step, Tally
+from purge.plan.outcome import Completeness, Evidence, Reappearance, Step, Tally
 from purge.state import ProblemCode
 from purge.targets import NeedleKind
 
@@ -47,6 +47,15 @@ def record_of(step: Step) -> StepRecord:
             "at": proof.at.isoformat(),
             "control": {control_name(kind): seen for kind, seen in proof.control.items()},
         }
+    if step.reappeared:
+        evidence["reappeared"] = [
+            {
+                "count": back.count,
+                "removed": back.removed.isoformat(),
+                "seen": back.seen.isoformat(),
+            }
+            for back in step.reappeared
+        ]
     if step.not_checked:
         evidence["not_checked"] = [
             {"where": gap.where, "why": gap.why, "problem": gap.problem.value}
@@ -105,6 +114,14 @@ def step_of(view: StepView) -> Step:
         completeness=Completeness(view.completeness or Completeness.INCOMPLETE),
         problem=view.problem,
         at=view.at,
+        reappeared=tuple(
+            Reappearance(
+                number(mapping(back).get("count")),
+                datetime.fromisoformat(str(mapping(back)["removed"])),
+                datetime.fromisoformat(str(mapping(back)["seen"])),
+            )
+            for back in listing(said.get("reappeared"))
+        ),
     )
 
 
@@ -122,6 +139,10 @@ def in_zone(step: Step, zone: tzinfo) -> Step:
         until=local(step.until),
         at=local(step.at),
         evidence=evidence,
+        reappeared=tuple(
+            replace(back, removed=back.removed.astimezone(zone), seen=back.seen.astimezone(zone))
+            for back in step.reappeared
+        ),
         residue=tuple(replace(copy, until=local(copy.until)) for copy in step.residue),
     )
 
@@ -139,6 +160,10 @@ def _tally_to_json(tally: Tally) -> dict[str, JSON]:
         "scope_unknown": tally.scope_unknown,
         "by_person": tally.by_person,
         "late": tally.late,
+        "reappeared": tally.reappeared,
+        "seen_again": tally.seen_again,
+        "restated": tally.restated,
+        "held": tally.held,
         "by_how": dict(tally.by_how),
     }
 

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from purge.adapter import Match
+from purge.adapter import Match, Residue
 from purge.matching import How
-from purge.plan.decide import Decided, decide
+from purge.plan.decide import Decided, Policy, decide
 from purge.plan.outcome import Role, Tally
-from purge.plan.reach import Found, Look, Owed, Reach, RecordKey
+from purge.plan.reach import Found, Look, Name, Owed, Reach, RecordKey
 from purge.targets import Target, TargetKind, Targets, Trace
 
 EXCERPT = 160
@@ -31,16 +31,41 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What is looked for among left-over copies, and whose it is."""
+
+    targets: Targets
+    owners: Mapping[int, frozenset[int]]
+    """By the key of a target: the numbers of the requests that it belongs to."""
+
+    def of(self, number: int, copies: Iterable[Residue]) -> tuple[Residue, ...]:
+        """Return the copies that count against a request: its own, and those that nobody could
+        tell apart."""
+        return tuple(
+            copy
+            for copy in copies
+            if not copy.keys or any(number in self.owners.get(key, ()) for key in copy.keys)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Survey:
     """What was met, and what is to become of it."""
 
     reach: Reach
     decided: Mapping[int, Decided]
 
+    unknown: Mapping[tuple[int, str], Sequence[RecordKey]] = field(default_factory=dict)
+    """By request and site, the records that do not say to which scope they belong."""
+
     @classmethod
-    def of(cls, reach: Reach, among: Iterable[int]) -> Survey:
+    def of(cls, reach: Reach, among: Iterable[int], policy: Policy | None = None) -> Survey:
         """Decide over what was met for some of the requests."""
-        return cls(reach, decide(reach, among))
+        unknown: dict[tuple[int, str], list[RecordKey]] = {}
+        for key, found in reach.records.items():
+            for number in found.scope_unknown:
+                unknown.setdefault((number, key.site), []).append(key)
+        return cls(reach, decide(reach, among, policy), unknown)
 
     def look(self, site: str) -> Look:
         """What the looks at a site amounted to."""
@@ -76,6 +101,22 @@ class Survey:
                     taken[key] = (number, self.reach.records[key].match)
         return [taken[key] for key in sorted(taken)]
 
+    def back(self, number: int) -> set[RecordKey]:
+        """The records of a request that had been gone and are there again."""
+        mine = self.decided[number]
+        return {key for key in mine.back - mine.changed if self._readable(key)}
+
+    def alive(self, number: int) -> set[RecordKey]:
+        """The planned records of a request that are there, or of which that is not known."""
+        mine = self.decided[number]
+        return {
+            key
+            for key in mine.remove
+            if (key not in mine.changed and self._readable(key))
+            or (look := self.look(key.site)).failure is not None
+            or look.unseen
+        } | mine.held
+
     def owed(self, number: int) -> list[Owed]:
         """What has to go for a request, in the form in which a plan keeps it."""
         mine = self.decided[number]
@@ -105,12 +146,13 @@ class Survey:
 
         planned = sum(self._planned_pieces(number, key) for key in going)
         left_to_go = min(planned, sum(map(self._pieces, still)))
-        left = left_to_go + sum(map(self._pieces, shown))
+        asked = self._count(mine.seen_again - going, site) + self._count(mine.held, site)
+        left = left_to_go + sum(map(self._pieces, shown)) + asked
         how = Counter(
             self._how(number, self.reach.records[key], roles[key]) for key in going | shown
         )
         return Tally(
-            found=planned + sum(map(self._pieces, shown)),
+            found=planned + sum(map(self._pieces, shown)) + asked,
             to_remove=planned,
             removed=planned - left_to_go,
             left=left,
@@ -120,8 +162,15 @@ class Survey:
             kept=sum(map(self._pieces, shown & mine.kept)),
             scope_unknown=self._scope_unknown(number, site, roles),
             late=late,
+            reappeared=self._count(mine.back, site),
+            seen_again=self._count(mine.seen_again, site),
+            restated=self._count(mine.restated, site),
+            held=self._count(mine.held, site),
             by_how=dict(how),
         )
+
+    def _count(self, keys: Iterable[RecordKey], site: str) -> int:
+        return sum(self._pieces(key) for key in keys if key.site == site and self._readable(key))
 
     def _pieces(self, key: RecordKey) -> int:
         """Of how many pieces a record is made, as the last look saw it."""
@@ -135,7 +184,8 @@ class Survey:
 
     def found_anywhere(self, number: int) -> bool:
         """Whether any site holds, or held, something that the request reaches."""
-        return bool(self.decided[number].roles)
+        mine = self.decided[number]
+        return bool(mine.roles or mine.seen_again or mine.restated or mine.held)
 
     def excerpts(self) -> list[Excerpt]:
         """What was met, for a person to look at."""
@@ -151,43 +201,44 @@ class Survey:
             if self._readable(key)
         ]
 
-    def targets(self, numbers: Sequence[int], earlier: Callable[[int], Iterable[Owed]]) -> Targets:
+    def leftovers(
+        self, numbers: Sequence[int], earlier: Callable[[int], Iterable[Owed]]
+    ) -> Leftovers:
         """Everything to look for among left-over copies: targets, removed ids, and traces.
 
         Args:
             numbers: the requests.
             earlier: by number, what earlier rounds and plans took out.
         """
-        mine = set(numbers)
-        direct = [t for t in self.reach.direct if self.reach.owner[t.key] in mine]
+        wanted = set(numbers)
+        direct = [t for t in self.reach.direct if self.reach.owner[t.key] in wanted]
+        owners = {target.key: {self.reach.owner[target.key]} for target in direct}
         traces: dict[RecordKey, Trace] = {}
+        named: dict[Name, set[int]] = {}
         for number in numbers:
             changed = self.decided[number].changed
             for entry in (*earlier(number), *self.owed(number)):
                 if entry.key not in changed:
                     traces.setdefault(entry.key, entry.trace)
+                    named.setdefault(entry.key.name, set()).add(number)
         next_key = max((target.key for target in self.reach.direct), default=0) + 1
-        names = dict.fromkeys(key.name for key in traces)
-        for at, (site, id) in enumerate(names, next_key):
+        for at, ((site, id), of) in enumerate(named.items(), next_key):
             direct.append(Target(at, TargetKind.ID, id, site))
+            owners[at] = of
         by_site: dict[str, list[Trace]] = {}
         for key, trace in traces.items():
             by_site.setdefault(key.site, []).append(trace)
-        return Targets(direct, by_site)
+        return Leftovers(
+            Targets(direct, by_site), {key: frozenset(of) for key, of in owners.items()}
+        )
 
     def _readable(self, key: RecordKey) -> bool:
         found = self.reach.records[key]
         return bool(found.match.hits) and found.readable
 
     def _scope_unknown(self, number: int, site: str, roles: Mapping[RecordKey, Role]) -> int:
-        return sum(
-            1
-            for key, found in self.reach.records.items()
-            if key.site == site
-            and number in found.scope_unknown
-            and key not in roles
-            and self._readable(key)
-        )
+        met = self.unknown.get((number, site), ())
+        return sum(1 for key in met if key not in roles and self._readable(key))
 
     @staticmethod
     def _how(number: int, found: Found, role: Role) -> str:

@@ -19,7 +19,7 @@ from purge.engine.sites import ResidueLook
 from purge.manifest import SiteEntry
 from purge.matching import fold
 from purge.plan.judge import Observed, Verdict, declared, judge
-from purge.plan.outcome import Completeness, Evidence, Step, Tally, at_most
+from purge.plan.outcome import Completeness, Evidence, Reappearance, Step, Tally, at_most
 from purge.plan.reach import Look
 from purge.plan.request import Request
 from purge.state import Problem, ProblemCode, State
@@ -44,6 +44,8 @@ class Seen:
     found_anywhere: bool
     limited: bool
     previous: Step | None
+    reappeared: Reappearance | None = None
+    """What had come back in this run."""
 
 
 def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
@@ -69,6 +71,11 @@ def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
         found_anywhere=seen.found_anywhere,
         report_only=seen.site.action is Action.REPORT,
         limited=seen.limited,
+        reappeared=min(seen.tally.reappeared, seen.tally.to_remove - seen.tally.removed),
+        seen_again=seen.tally.seen_again,
+        restated=seen.tally.restated,
+        held=seen.tally.held,
+        missed=_missed(seen.previous, residue, now),
         previous=_previous(seen.previous),
     )
     if applied:
@@ -95,6 +102,7 @@ def make_step(seen: Seen, now: datetime, *, applied: bool) -> Step:
         completeness=Completeness.INCOMPLETE if unseen else _completeness(seen),
         problem=hide.problem(verdict.problem),
         at=now,
+        reappeared=_reappearances(seen),
     )
 
 
@@ -164,6 +172,25 @@ def _tally(seen: Seen) -> Tally:
         return seen.tally
     by_person = seen.tally.to_remove - seen.tally.removed
     return replace(seen.tally, to_remove=seen.tally.removed, by_person=by_person)
+
+
+def _missed(before: Step | None, residue: tuple[Residue, ...], now: datetime) -> Problem | None:
+    """Say that copies were to be gone by a date that is past, for as long as any is left."""
+    if before is None or not residue:
+        return None
+    if before.problem is not None and before.problem.code is ProblemCode.PROMISE_MISSED:
+        return before.problem
+    if before.until is None or before.until > now:
+        return None
+    return Problem(
+        ProblemCode.PROMISE_MISSED,
+        f"Copies that were to be gone by {before.until:%Y-%m-%d %H:%M %z} are still there.",
+    )
+
+
+def _reappearances(seen: Seen) -> tuple[Reappearance, ...]:
+    earlier = seen.previous.reappeared if seen.previous is not None else ()
+    return earlier if seen.reappeared is None else (*earlier[-9:], seen.reappeared)
 
 
 def _previous(step: Step | None) -> Verdict | None:

@@ -34,7 +34,7 @@ from purge.ledger.storage import (
     transaction,
 )
 from purge.ledger.verify import Around, all_folds, verify
-from purge.ledger.views import KeyState, NewRequest, RequestView, StepRecord, Verification
+from purge.ledger.views import HOLD, KeyState, NewRequest, RequestView, StepRecord, Verification
 from purge.ledger.wanted import (
     created_body,
     refuse_repetition,
@@ -178,7 +178,7 @@ class Ledger(LedgerReader):
         """
         from ulid import ULID
 
-        if not new.targets:
+        if not new.targets and not new.hold:
             raise UsageFault("A request names at least one id, phrase or subject.")
         refuse_repetition(new.reason, new.targets)
         now = self._clock()
@@ -191,6 +191,8 @@ class Ledger(LedgerReader):
         with self._write(now) as writer:
             writer.add(Event(EventKind.REQUEST_CREATED, id, None, created_body(new, key_id)))
             writer.seal(id, TARGETS, targets_to_json(new.targets), key)
+            if new.hold is not None:
+                writer.seal(id, HOLD, new.hold, key)
             for site, adapter in new.sites.items():
                 writer.add(StepRecord(adapter).event(id, site))
         return cast("RequestView", self.request(id))

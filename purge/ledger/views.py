@@ -10,10 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from purge.ledger.events import JSON, Event, EventKind, timestamp
 from purge.state import Problem, ProblemCode, State
 from purge.targets import Target
+
+HOLD: Final = "hold"
+"""What the options of a legal hold give as their purpose."""
 
 
 class KeyState(StrEnum):
@@ -148,9 +152,14 @@ class RequestView:
     """When anything of it was last recorded."""
 
     @property
+    def is_hold(self) -> bool:
+        """Whether it is a legal hold, kept like a request and never carried out."""
+        return self.options.get("purpose") == HOLD
+
+    @property
     def open(self) -> bool:
         """Whether there may be anything left to do."""
-        return self.withdrawn is None and self.closed is None
+        return self.withdrawn is None and self.closed is None and not self.is_hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +186,8 @@ class NewRequest:
     options: Mapping[str, JSON] = field(default_factory=dict)
     deadline: datetime | None = None
     idempotency: str | None = None
+    hold: Mapping[str, JSON] | None = field(default=None, repr=False)
+    """For a legal hold: what it is on; sealed. It needs no targets and has no steps."""
 
 
 @dataclass(frozen=True, slots=True)

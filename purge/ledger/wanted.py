@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from purge.errors import EmptySelector, Refused
 from purge.ledger.events import JSON, timestamp
-from purge.ledger.views import NewRequest
+from purge.ledger.views import HOLD, NewRequest
 from purge.matching import PhraseMatcher
 from purge.targets import Target, TargetKind
 
@@ -34,7 +34,7 @@ def created_body(new: NewRequest, key_id: str) -> dict[str, JSON]:
         "reason": new.reason,
         "asked_by": _without_repetition(new.asked_by, new.targets),
         "scope": sorted({name for target in new.targets for name in target.scope}),
-        "options": new.options,
+        "options": new.options if new.hold is None else {**new.options, "purpose": HOLD},
         "targets": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
         "deadline": None if new.deadline is None else timestamp(new.deadline),
         "key": key_id,

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
+from purge.matching.markers import MARKER, read_markers, without_markers
+
 DEPTH: Final = 6
 """How many encodings inside one another are taken off. Real exports reach three."""
 
@@ -28,6 +30,7 @@ _ESCAPES: Final = {
     "/": "/",
 }
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt\"\\/]))")
+_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _LINE_PREFIX: Final = re.compile(
     r"^[ \t]*(?:(?:>|#{1,6}(?=[ \t])|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))[ \t]*)+", re.MULTILINE
 )
@@ -68,9 +71,53 @@ def _readings(text: str, flavor: Flavor, depth: int) -> Iterator[str]:
                 yield from _readings(inner, flavor, depth - 1)
             return
     if "\\" in text:
-        unescaped = _unescape(text)
+        unescaped = unescape(text)
         if unescaped != text:
             yield from _readings(unescaped, flavor, depth - 1)
+
+
+def unmarked(text: str, depth: int = DEPTH) -> str:
+    """Return ``text`` without its marker lines, and without those of texts within it as JSON.
+
+    The same object when it has none. Everything else stays as it is written.
+    """
+    if MARKER not in text:
+        return text
+    left = without_markers(text)
+    if left is not text or depth == 0 or not _is_json(text):
+        return left
+    return _STRING.sub(lambda found: _unmarked_string(found.group(), depth - 1), text)
+
+
+def _unmarked_string(written: str, depth: int) -> str:
+    said = json.loads(written, strict=False)
+    left = unmarked(said, depth)
+    return written if left == said else json.dumps(left)
+
+
+def carries_marker(text: str, depth: int = DEPTH) -> bool:
+    """Whether some line of ``text``, or of a text encoded in it, is a marker."""
+    if MARKER not in text:
+        return False
+    if any(line.counts for line in read_markers(text)):
+        return True
+    if depth == 0:
+        return False
+    if _is_json(text):
+        inner = strings_in(json.loads(text, strict=False))
+        return any(carries_marker(said, depth - 1) for said in inner)
+    unescaped = unescape(text) if "\\" in text else text
+    return unescaped != text and carries_marker(unescaped, depth - 1)
+
+
+def _is_json(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return False
+    try:
+        json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def strings_in(value: object) -> Iterator[str]:
@@ -88,7 +135,7 @@ def strings_in(value: object) -> Iterator[str]:
             stack.extend(item)
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
     """Take one level of JSON escapes off a text that is not JSON as a whole."""
     decoded = _ESCAPE.sub(_escaped, text)
     # Two escaped surrogates are one character; a lone one stays as it is.

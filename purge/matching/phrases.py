@@ -8,9 +8,9 @@ from enum import StrEnum
 from functools import lru_cache
 
 from purge.errors import EmptySelector
-from purge.matching.decode import Flavor, readings
+from purge.matching.decode import Flavor, readings, unmarked
 from purge.matching.fold import fold
-from purge.matching.markers import without_markers
+from purge.matching.needles import Needles
 
 
 class How(StrEnum):
@@ -43,6 +43,7 @@ class PhraseMatcher:
         self._folded = {key: fold(phrase) for key, phrase in phrases.items()}
         if not all(self._folded.values()):
             raise EmptySelector("A phrase is empty once white space and invisible characters go.")
+        self._needles = Needles(self._folded)
 
     def __bool__(self) -> bool:
         return bool(self._folded)
@@ -55,10 +56,10 @@ class PhraseMatcher:
         hits: dict[int, How] = {}
         if not self._folded:
             return hits
-        for reading in readings(without_markers(text), flavor):
+        for reading in readings(unmarked(text), flavor):
             folded = fold(reading)
-            for key, phrase in self._folded.items():
-                if hits.get(key) is How.EXACT or not contains(folded, phrase):
+            for key in self._needles.found_in(folded):
+                if hits.get(key) is How.EXACT or not contains(folded, self._folded[key]):
                     continue
                 exact = contains(reading, self._raw[key])
                 hits[key] = How.EXACT if exact else How.FOLDED
@@ -84,8 +85,7 @@ class PhraseMatcher:
             for shift in range(2 if encoding != "utf-8" else 1):
                 text = content[shift:].decode(encoding, "replace")
                 for reading in readings(text):
-                    folded = fold(reading)
-                    yield from (key for key, phrase in self._folded.items() if phrase in folded)
+                    yield from self._needles.found_in(fold(reading))
 
     def search_all(self, texts: Iterable[tuple[str, Flavor]]) -> dict[int, How]:
         """Return what any of several texts holds; ``exact`` wins over ``folded``."""

@@ -45,6 +45,11 @@ class Observed:
         found_anywhere: some site holds, or held, something the request names.
         report_only: the site's action is ``report``.
         limited: a safety limit stopped further removal.
+        reappeared: of what is left: records that were gone, and are back.
+        seen_again: records that are named, and left to a person.
+        restated: new statements, made after the request.
+        held: records that would have to go, and that a legal hold keeps.
+        missed: what to say of copies that were to be gone by now and are left.
         previous: what was proved before this run. Where a look failed, it stays.
     """
 
@@ -65,11 +70,32 @@ class Observed:
     found_anywhere: bool = True
     report_only: bool = False
     limited: bool = False
+    reappeared: int = 0
+    seen_again: int = 0
+    restated: int = 0
+    held: int = 0
+    missed: Problem | None = None
     previous: Verdict | None = None
 
 
 def judge(seen: Observed) -> Verdict:
     """Return the strongest state that ``seen`` proves."""
+    verdict = _judge(seen)
+    if verdict.problem is None and seen.missed is not None and verdict.until is not None:
+        return replace(verdict, problem=seen.missed)
+    if verdict.problem is None and seen.restated:
+        return replace(
+            verdict,
+            problem=Problem(
+                P.RESTATED,
+                f"{_records(seen.restated)} made after the request {_say(seen.restated)} the same: "
+                "a new statement, left as it is. With --suppress it goes as well.",
+            ),
+        )
+    return verdict
+
+
+def _judge(seen: Observed) -> Verdict:
     if not seen.looked and not seen.left:
         problem = seen.failure or Problem(P.UNREACHABLE, "The site could not be looked at.")
         return _as_before(seen, problem, State.ACCEPTED)
@@ -117,6 +143,11 @@ def _readable(seen: Observed) -> Problem | None:
     """What normal reads still return."""
     if seen.left:
         return _left(seen)
+    if seen.held:
+        return Problem(
+            P.HELD,
+            f"{_records(seen.held)} kept by a legal hold. They go once it is released.",
+        )
     if seen.undecided_sources:
         return Problem(
             P.SOURCE_KEPT,
@@ -136,6 +167,13 @@ def _readable(seen: Observed) -> Problem | None:
             f"{_records(seen.flagged)} {_derive(seen.flagged)} from a purged one and from others "
             "that live on. Make them again without it, or set 'when_source_purged: delete'.",
         )
+    if seen.seen_again:
+        return Problem(
+            P.SEEN_AGAIN,
+            f"{_records(seen.seen_again)} {_hold(seen.seen_again)} what was named, and nothing "
+            "says that it is what was removed. Look, and remove it with 'purge resume ... "
+            "--suppress' if it has to go.",
+        )
     if seen.scope_unknown:
         return Problem(
             P.SCOPE_UNKNOWN,
@@ -147,7 +185,9 @@ def _readable(seen: Observed) -> Problem | None:
 
 def _kept(seen: Observed) -> Problem:
     return Problem(
-        P.KEPT_BY_CHOICE, f"{_records(seen.kept)} with the same words kept, as you decided."
+        P.KEPT_BY_CHOICE,
+        f"{_records(seen.kept)} with the same words kept, as you decided "
+        "or because a marker stands there.",
     )
 
 
@@ -161,9 +201,12 @@ def _left(seen: Observed) -> Problem:
         return Problem(
             P.LIMIT, f"{_records(seen.left)} appeared meanwhile and would pass a safety limit."
         )
-    return _hindrance(seen) or Problem(
-        P.STILL_READABLE, f"{_records(seen.left)} can still be read here."
-    )
+    hindered = _hindrance(seen)
+    if hindered is None and seen.reappeared:
+        return Problem(
+            P.REAPPEARED, f"{_records(seen.reappeared)} that had been removed can be read again."
+        )
+    return hindered or Problem(P.STILL_READABLE, f"{_records(seen.left)} can still be read here.")
 
 
 def _hindrance(seen: Observed) -> Problem | None:
@@ -242,6 +285,10 @@ def _records(count: int) -> str:
 
 def _more(count: int, one: str, many: str) -> str:
     return f"{count} more {one if count == 1 else many}"
+
+
+def _say(count: int) -> str:
+    return "says" if count == 1 else "say"
 
 
 def _hold(count: int) -> str:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from purge.adapter import ControlKind, EvidenceKind, Examined, NotChecked, Residue
 from purge.plan.request import Asked
-from purge.state import Problem, State, at_least, latest, weakest
+from purge.state import Problem, ProblemCode, State, at_least, latest, weakest
 
 
 class Role(StrEnum):
@@ -72,7 +72,24 @@ class Tally:
     """Those that a person has to remove: the manifest says ``action: report``."""
     late: int = 0
     """Records that appeared while the run was under way."""
+    reappeared: int = 0
+    """Records that were gone and were met again in this run, whatever became of them."""
+    seen_again: int = 0
+    """Records that are named and left to a person: nothing says that they are what was removed."""
+    restated: int = 0
+    """New statements, made after the request. They are not what was asked for."""
+    held: int = 0
+    """Records that would have to go, and that a legal hold keeps."""
     by_how: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reappearance:
+    """Records that were gone and came back: how many, when removed, and when seen again."""
+
+    count: int
+    removed: datetime
+    seen: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +107,8 @@ class Step:
     completeness: Completeness = Completeness.PROVEN
     problem: Problem | None = None
     at: datetime | None = None
+    reappeared: tuple[Reappearance, ...] = ()
+    """What came back since the last removal, in the order of the looks that saw it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +151,12 @@ class Outcome:
 
 def is_settled(state: State | None, problem: Problem | None) -> bool:
     """Whether nothing is owed for a step any more."""
-    if problem is not None and problem.code == "kept-by-choice":
+    code = None if problem is None else problem.code
+    if code is ProblemCode.KEPT_BY_CHOICE:
         return True
-    return state is not None and problem is None and at_least(state, State.BACKUP_RETAINED)
+    # A new statement is not what was asked for; it takes nothing back of what was proved.
+    fine = code in (None, ProblemCode.RESTATED)
+    return state is not None and fine and at_least(state, State.BACKUP_RETAINED)
 
 
 def add_up(parts: Sequence[Examined]) -> Examined:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from purge.adapter import Examined, Match, NotChecked, Readability
 from purge.matching import How, width
+from purge.plan.again import Again
 from purge.plan.outcome import Role, at_most
 from purge.plan.request import Request
 from purge.state import Problem
@@ -87,6 +89,8 @@ class Owed:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     part: str = ""
     pieces: int = 1
+    gone: datetime | None = None
+    """When a look first found it gone, after it was last there."""
 
     @property
     def key(self) -> RecordKey:
@@ -119,6 +123,12 @@ class Found:
     scope_unknown: set[int] = field(default_factory=set)
     copied: set[int] = field(default_factory=set)
     """Requests for which it holds the text of a record named by id."""
+    by_id: set[int] = field(default_factory=set)
+    """Requests that name it by its own id."""
+    twin: set[int] = field(default_factory=set)
+    """Requests for which it holds the text of another record of its own site, named by id."""
+    repeats: set[int] = field(default_factory=set)
+    """Carried-out requests of which it repeats a removed record."""
     owed: dict[int, Owed] = field(default_factory=dict)
     """By the number of the request: what an earlier plan of it says of this record."""
     down: bool = False
@@ -170,6 +180,8 @@ def explore(
     *,
     min_copy_width: int,
     owed: Mapping[int, Iterable[Owed]] | None = None,
+    again: Mapping[int, Again] | None = None,
+    among: Iterable[int] | None = None,
 ) -> Reach:
     """Look for everything that the requests reach, sources first, until nothing new is found.
 
@@ -181,9 +193,12 @@ def explore(
         owed: by the number of a request, the records of its earlier plan. They are looked for by
             id besides the request's own targets, and what derives from them is followed even
             where they are gone.
+        again: by number, the requests that were carried out before: what repeats a removed record
+            is looked for too.
+        among: the numbers of the requests to look for; ``None``: all.
     """
-    search = _Search(Reach(tuple(requests), graph), find, min_copy_width)
-    search.begin(owed or {})
+    search = _Search(Reach(tuple(requests), graph), find, min_copy_width, again or {})
+    search.begin(owed or {}, range(len(requests)) if among is None else among)
     search.run()
     return search.reach
 
@@ -191,7 +206,10 @@ def explore(
 class _Search:
     """The work list of :func:`explore`."""
 
-    def __init__(self, reach: Reach, find: Finder, min_copy_width: int) -> None:
+    def __init__(
+        self, reach: Reach, find: Finder, min_copy_width: int, again: Mapping[int, Again]
+    ) -> None:
+        self.again = again
         self.reach = reach
         self.find = find
         self.min_copy_width = min_copy_width
@@ -201,9 +219,10 @@ class _Search:
         self.asked: set[tuple[str, TargetKind, str | None, str, int | None]] = set()
         self.next_key = 0
 
-    def begin(self, owed: Mapping[int, Iterable[Owed]]) -> None:
+    def begin(self, owed: Mapping[int, Iterable[Owed]], among: Iterable[int]) -> None:
         direct: list[Target] = []
-        for number, request in enumerate(self.reach.requests):
+        for number in among:
+            request = self.reach.requests[number]
             for wanted in request.wanted:
                 target = self._target(
                     wanted.kind, wanted.value, wanted.site, number, "direct", request.scope
@@ -229,6 +248,9 @@ class _Search:
             self._follow(found, down=True)
         if entry.role is Role.NAMED and entry.how == How.ID.value:
             self._look_for_copies(found, number)
+        if number in self.again and entry.how not in (How.EXACT.value, How.FOLDED.value):
+            # What was named by a phrase is found by it again; the rest only by what it said.
+            self._ask_for_texts(entry.trace.texts, self.sites, number, "again")
 
     def _target(
         self,
@@ -279,6 +301,12 @@ class _Search:
             elif purpose == "copy" and number is not None:
                 self._take_copy(found, hit, number)
                 up = True  # Whether it has lineage shows when its parents were asked for.
+            elif purpose == "twin" and number is not None:
+                found.twin.add(number)
+            elif purpose == "again" and number is not None:
+                if not hit.scope_unknown and self.again[number].repeats(match):
+                    found.repeats.add(number)
+                    down, up = True, True
             else:
                 down, up = down or purpose == "lineage", True
         if up:
@@ -292,6 +320,8 @@ class _Search:
         if hit.key in self.reach.bare:
             self.reach.bare[hit.key].add(found.site)
         found.named.setdefault(number, hit.how.value)
+        if kind is TargetKind.ID:
+            found.by_id.add(number)
         if kind in (TargetKind.ID, TargetKind.SUBJECT):
             self._look_for_copies(found, number)
         return True
@@ -317,17 +347,25 @@ class _Search:
         self.waiting[at].append(self._target(kind, value, site, None, purpose))
 
     def _look_for_copies(self, found: Found, number: int) -> None:
+        texts = found.match.trace.texts
+        self._ask_for_texts(texts, [s for s in self.sites if s != found.site], number, "copy")
+        # At its own site the id says which record is meant; others are only noted, so that they
+        # are not taken for it later.
+        self._ask_for_texts(texts, [found.site], number, "twin")
+
+    def _ask_for_texts(
+        self, texts: Iterable[str], sites: Iterable[str], number: int, purpose: str
+    ) -> None:
         scope = self.reach.requests[number].scope
-        for text in found.match.trace.texts:
+        for text in texts:
             if width(text) < self.min_copy_width:
                 continue
-            for site in self.sites:
-                question = (site, TargetKind.COPY, None, text, number)
-                # At its own site the id says which record is meant.
-                if site != found.site and question not in self.asked:
+            for site in sites:
+                question = (site, TargetKind.COPY, purpose, text, number)
+                if question not in self.asked:
                     self.asked.add(question)
                     self.waiting[site].append(
-                        self._target(TargetKind.COPY, text, None, number, "copy", scope)
+                        self._target(TargetKind.COPY, text, None, number, purpose, scope)
                     )
 
     def _take_copy(self, found: Found, hit: Hit, number: int) -> None:

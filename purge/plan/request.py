@@ -45,17 +45,20 @@ class Decisions:
     """Remove (``True``) or keep (``False``) the records that a named one derives from."""
     copies: bool | None = None
     """Remove or keep records without lineage that hold the text of one named by its id."""
+    suppress: bool | None = None
+    """Remove also what is new and holds what was named: seen again, or stated anew."""
 
     def or_else(self, earlier: Decisions) -> Decisions:
         """Return these decisions, with what they leave open taken from ``earlier``."""
         return Decisions(
             sources=earlier.sources if self.sources is None else self.sources,
             copies=earlier.copies if self.copies is None else self.copies,
+            suppress=earlier.suppress if self.suppress is None else self.suppress,
         )
 
     def to_json(self) -> dict[str, bool | None]:
         """Return the decisions as JSON values."""
-        return {"sources": self.sources, "copies": self.copies}
+        return {"sources": self.sources, "copies": self.copies, "suppress": self.suppress}
 
     @classmethod
     def from_json(cls, body: Mapping[str, object]) -> Decisions:
@@ -65,7 +68,7 @@ class Decisions:
             value = body.get(name)
             return value if isinstance(value, bool) else None
 
-        return cls(read("sources"), read("copies"))
+        return cls(read("sources"), read("copies"), read("suppress"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,19 @@ class Asked:
     scope: tuple[str, ...] = ()
     targets: Mapping[str, int] = field(default_factory=dict)
     withdrawn: datetime | None = None
+    closed: datetime | None = None
+    deadline: datetime | None = None
+    origin: str | None = None
+    """The site of the marker that it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The marker that a request comes from: its site, and the record that carries it."""
+
+    site: str
+    record: str = field(repr=False)
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +121,10 @@ class Request:
     asked_by: str = ""
     decisions: Decisions = Decisions()
     expect: int | None = None
+    deadline: datetime | None = None
+    """By when it has to be confirmed or dated."""
+    origin: Origin | None = None
+    """The marker that it comes from."""
 
     def __post_init__(self) -> None:
         if not self.wanted:
@@ -124,11 +144,22 @@ class Request:
         """Return what may be said of it in the clear."""
         kinds = Counter(wanted.kind.value for wanted in self.wanted)
         return Asked(
-            self.id, self.created, self.reason, self.asked_by, tuple(sorted(self.scope)), kinds
+            self.id,
+            self.created,
+            self.reason,
+            self.asked_by,
+            tuple(sorted(self.scope)),
+            kinds,
+            deadline=self.deadline,
+            origin=self.origin.site if self.origin else None,
         )
 
     def identity(self) -> tuple[str, ...]:
         """What makes two requests the same one: what is named, and the scope."""
+        if self.origin is not None:
+            # One marker is one request, however often it is read.
+            phrases = [fold(phrase) for phrase in self.phrases]
+            return ("marker", self.origin.site, self.origin.part, self.origin.record, *phrases)
         named = sorted({(w.kind.value, w.site or "", w.value) for w in self.wanted})
         scope = sorted(self.scope.items())
         flat = [part for triple in named for part in triple]

@@ -33,7 +33,7 @@ from purge.adapter import (
     Statement,
     guard,
 )
-from purge.matching import How, is_marker_line
+from purge.matching import How, carries_marker
 from purge.targets import Hit, NeedleKind, Record, Targets, Text, Trace
 from purge.testing.breakages import read_quietly
 from purge.testing.faults import Faults, Journal, Mischief
@@ -175,10 +175,10 @@ class FaultyAdapter(Adapter[FaultySettings]):
             trace=self.trace(fields),
             parents=self._parents(fields),
             readability=readability(fields),
-            carries_marker=any(
-                is_marker_line(line) for text in record.texts for line in text.value.split("\n")
-            ),
+            carries_marker=any(carries_marker(text.value) for text in record.texts),
             created=datetime.fromisoformat(created) if created else None,
+            subjects=tuple(record.subjects),
+            scope=record.scope,
         )
 
     def trace(self, fields: Fields) -> Trace:
@@ -324,11 +324,14 @@ class FaultyAdapter(Adapter[FaultySettings]):
         data: Mapping[Path, bytes],
     ) -> Iterator[Residue]:
         if any(self._is_wanted(targets, fields) for fields in content.graves):
-            yield Residue(_GRAVES, "deleted records stay until the file is cleared", fixable=True)
+            keys = self._keys(targets, content.graves)
+            why = "deleted records stay until the file is cleared"
+            yield Residue(_GRAVES, why, fixable=True, keys=keys)
         for backup in backups:
             if any(self._is_wanted(targets, fields) for fields in backup.records):
                 why = "a backup keeps the records that it was made of"
-                yield Residue(backup.path.name, why, backup.until)
+                keys = self._keys(targets, backup.records)
+                yield Residue(backup.path.name, why, backup.until, keys=keys)
         needles = {
             bytes_in_file(needle)
             for trace in targets.traces(self.site.name)
@@ -344,6 +347,20 @@ class FaultyAdapter(Adapter[FaultySettings]):
         return bool(targets.match(self.site.name, self.record(fields))) or any(
             texts.intersection(trace.texts) for trace in traces
         )
+
+    def _keys(self, targets: Targets, records: Sequence[Fields]) -> frozenset[int]:
+        """Return which targets some records are of; nothing where that cannot be told."""
+        found: set[int] = set()
+        for fields in records:
+            found.update(hit.key for hit in targets.match(self.site.name, self.record(fields)))
+            texts = {value for _, value in strings(fields, keys=False)}
+            for trace in targets.traces(self.site.name):
+                if texts.intersection(trace.texts):
+                    named = targets.keys_of(self.site.name, trace.id)
+                    if not named:
+                        return frozenset()
+                    found |= named
+        return frozenset(found)
 
     def _asked_for(self) -> Iterator[Residue]:
         for item in self.faults.residue:

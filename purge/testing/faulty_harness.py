@@ -67,6 +67,10 @@ class FaultyHarness(Harness):
         """Return the first numbers as JSON has them."""
         return tuple(json.dumps(number).encode() for number in vector)
 
+    def leave_copy(self) -> bool:
+        """Make a backup that nothing will remove."""
+        return self.store.back_up(None).exists()
+
     def break_it(self, kind: Breakage) -> AbstractContextManager[None]:
         """Break the store; its lock is that of the folder."""
         if kind is Breakage.LOCKED:

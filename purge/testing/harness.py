@@ -10,6 +10,7 @@ special case for any store. This module may not import pytest or a driver.
 
 from __future__ import annotations
 
+import shutil
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -108,6 +109,8 @@ class Harness(ABC):
     """What :meth:`contents` shows of a live record. Empty where the bytes of the store are out of
     reach (then :attr:`invisible` says why, and ``bytes-not-visible`` is expected as residue)."""
     invisible: ClassVar[str] = ""
+    untold: ClassVar[str] = ""
+    """Why the adapter cannot tell which of the targets a left-over copy holds; empty: it can."""
     unbreakable: ClassVar[Mapping[Breakage, str]] = {}
     """Breakages that this store cannot have, each with the reason."""
     kill_points: ClassVar[int] = 8
@@ -168,6 +171,21 @@ class Harness(ABC):
     def files(self) -> Iterable[Path]:
         """Return every file of the store, the files beside it (logs, journals) included."""
         return sorted(path for path in self.folder.rglob("*") if path.is_file())
+
+    def leave_copy(self) -> bool:
+        """Leave a copy of the store as it is now where the adapter looks for such, for good.
+
+        Return whether that can be done. The default does nothing; :meth:`copy_beside` serves
+        stores that are files.
+        """
+        return False
+
+    def copy_beside(self) -> bool:
+        """Copy every file of the store to ``NAME.bak``; return whether there was one."""
+        files = tuple(self.files())
+        for path in files:
+            shutil.copy2(path, path.with_name(f"{path.name}.bak"))
+        return bool(files)
 
     def contents(self) -> Mapping[str, bytes]:
         """Return all bytes that the store keeps, by a name. Override to take a compression off."""

@@ -193,6 +193,19 @@ class LookingSuite(Suite):
             name = library.harness.id_of(record)
             assert dict(library.find(ids(name))[name].parents) == dict(record.parents)
 
+    @needs("scope")
+    @pytest.mark.parametrize("record", [CANARY, SPOKEN[1], SPOKEN[2]], ids=lambda it: it.id)
+    def test_a_match_says_of_which_scope_it_is(self, library: Case, record: Planted) -> None:
+        name = library.harness.id_of(record)
+        assert dict(library.find(ids(name))[name].scope) == dict(record.scope)
+
+    @needs("subject")
+    @pytest.mark.parametrize("record", [CANARY, SPOKEN[2]], ids=lambda it: it.id)
+    def test_a_match_says_about_whom_it_is(self, library: Case, record: Planted) -> None:
+        name = library.harness.id_of(record)
+        expected = () if record.subject is None else (record.subject,)
+        assert library.find(ids(name))[name].subjects == expected
+
     @needs("parents")
     def test_records_without_lineage_are_counted(self, library: Case) -> None:
         expected = sum(not record.parents for record in fit(library.harness, LIBRARY))

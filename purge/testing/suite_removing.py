@@ -204,6 +204,24 @@ class RemovingSuite(Suite):
         assert story.again.found.matches == ()
         assert differences(story.state_after, story.state_again) == []
 
+    @needs("bytes")
+    def test_a_copy_counts_only_against_what_it_holds(self, make: Maker) -> None:
+        case = make((CANARY,))
+        harness = case.harness
+        if not harness.leave_copy():
+            return
+        late = Planted("mem-thornapple-7731", "Cordelia Thrupp paints the boathouse door green.")
+        harness.plant(fit(harness, (late, NEIGHBOURS[0])))
+        by_id = case.purge(ids(harness.id_of(CANARY), harness.id_of(late))).after
+        words = [("zanderberry-55173", 0), ("paints the boathouse door", 1)]
+        by_phrase = case.residue(
+            Targets(target(TargetKind.PHRASE, said, key=key) for said, key in words)
+        )
+        for looked in (by_id, by_phrase):
+            assert looked.residue
+            expected = frozenset() if harness.untold else frozenset({0})
+            assert {item.keys for item in looked.residue} == {expected}
+
     # --- exactly these ids --------------------------------------------------------------------
 
     @pytest.mark.parametrize("group", HARD_IDS, ids=lambda group: group.name)

@@ -176,9 +176,13 @@ class Folder(ChromaHarness):
 
     kill_points = 5
     visible = frozenset(NeedleKind)
+    untold = "the pages, indexes and copies of a folder are searched for everything at once"
 
     def place(self) -> dict[str, Any]:
         return {"path": "chroma"}
+
+    def leave_copy(self) -> bool:
+        return self.copy_beside()
 
     @contextmanager
     def client(self) -> Iterator[Any]:

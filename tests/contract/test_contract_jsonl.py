@@ -80,6 +80,9 @@ class JsonlHarness(Harness):
             for path in self.files()
         }
 
+    def leave_copy(self) -> bool:
+        return self.copy_beside()
+
     def raw(self) -> Mapping[str, bytes] | None:
         return {
             json.loads(line)["uuid"]: line

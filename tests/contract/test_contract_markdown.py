@@ -87,6 +87,9 @@ class Notes(Harness):
             "derived_from": {SOURCE: "source_ids", OTHER: "other_ids"},
         }
 
+    def leave_copy(self) -> bool:
+        return self.copy_beside()
+
 
 class FileNotes(Notes):
     """One note a record, its fields in front matter."""

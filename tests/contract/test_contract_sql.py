@@ -103,6 +103,9 @@ class SqlHarness(Harness):
                 {METADATA: topic} if topic is not None else {},
             )
 
+    def leave_copy(self) -> bool:
+        return self.copy_beside()
+
     def break_it(self, kind: Breakage) -> AbstractContextManager[None]:
         if kind is Breakage.LOCKED:
             return breakages.sqlite_locked(self.folder / "memories.db", self.lock)

@@ -11,11 +11,13 @@ import contextlib
 import importlib.util
 import itertools
 import json
+import logging
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -54,9 +56,7 @@ class Server:
         else:
             client.create_bucket(Bucket=name)
         if versioned and not locked:
-            client.put_bucket_versioning(
-                Bucket=name, VersioningConfiguration={"Status": "Enabled"}
-            )
+            client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
         client.close()
         return name
 
@@ -74,10 +74,9 @@ class Server:
 
 def client_of(url: str) -> S3Client:
     """Return a client that is not the adapter's."""
-    import boto3
-    from botocore.config import Config
+    from botocore.config import Config  # type: ignore[import-untyped]  # no types in it
 
-    made: S3Client = boto3.client(
+    made: S3Client = _session().client(
         "s3",
         endpoint_url=url,
         region_name=REGION,
@@ -89,10 +88,18 @@ def client_of(url: str) -> S3Client:
 
 
 @cache
+def _session() -> Any:
+    import boto3  # type: ignore[import-untyped]  # no types in it
+
+    return boto3.session.Session()
+
+
+@cache
 def moto() -> Server:
-    """Return moto's server, in a process of its own: it outlives no test process."""
+    """Return moto's server, in a thread of this process."""
     from moto.server import ThreadedMotoServer
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -125,8 +132,8 @@ def seaweed() -> Server:
     )
     data = folder / "data"
     data.mkdir()
-    ports = [_free_port() for _ in range(8)]
-    master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc = ports
+    ports = [_free_port() for _ in range(10)]
+    master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc, *more = ports
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
@@ -145,6 +152,8 @@ def seaweed() -> Server:
                 f"-filer.port.grpc={filer_grpc}",
                 f"-s3.port={s3}",
                 f"-s3.port.grpc={s3_grpc}",
+                f"-s3.port.iceberg={more[0]}",
+                f"-s3.port.lance={more[1]}",
                 f"-s3.config={identities}",
                 # With fewer, larger volumes the third bucket finds no room (tried with 4.48).
                 "-volume.max=300",
@@ -156,6 +165,8 @@ def seaweed() -> Server:
             stderr=log,
             start_new_session=True,
         )
+    # It makes a socket outside of its folder, and leaves it there.
+    atexit.register(Path(f"/tmp/seaweedfs-s3-grpc-{s3_grpc}.sock").unlink, missing_ok=True)
     atexit.register(_end, process)
     url = f"http://127.0.0.1:{s3}"
     _wait(url, process, folder / "log")
@@ -172,8 +183,6 @@ def program(name: str) -> Path:
     spec = importlib.util.spec_from_file_location("purge_tests_tools", place)
     assert spec is not None
     assert spec.loader is not None
-    import sys
-
     tools = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = tools
     spec.loader.exec_module(tools)

@@ -289,6 +289,20 @@ MISTAKES = [
     pytest.param(
         {
             "adapter": """
+            def find(self, targets):
+                for it in super().find(targets):
+                    yield replace(it, scope={}, subjects=()) if isinstance(it, Match) else it
+            """,
+            "caught_by": (
+                "test_a_match_says_of_which_scope_it_is",
+                "test_a_match_says_about_whom_it_is",
+            ),
+        },
+        id="a match does not say of whom it is",
+    ),
+    pytest.param(
+        {
+            "adapter": """
             def check(self):
                 yield Statement("Something is wrong.", ok=False)
             """,

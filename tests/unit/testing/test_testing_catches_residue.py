@@ -169,6 +169,26 @@ MISTAKES = [
     ),
     pytest.param(
         {
+            "adapter": """
+            def _keys(self, targets, records):
+                return frozenset(target.key for target in targets)
+            """,
+            "caught_by": ("test_a_copy_counts_only_against_what_it_holds",),
+        },
+        id="a copy counts against every target",
+    ),
+    pytest.param(
+        {
+            "adapter": """
+            def _keys(self, targets, records):
+                return frozenset()
+            """,
+            "caught_by": ("test_a_copy_counts_only_against_what_it_holds",),
+        },
+        id="a copy is not told apart",
+    ),
+    pytest.param(
+        {
             "harness": """
             visible = frozenset()
             invisible = "a test says so"

@@ -1,0 +1,63 @@
+"""Searching blocks of bytes for many literals and some patterns at once, with Hyperscan.
+
+Hyperscan is a library for matching, no driver of a store; it belongs to the extra ``fast``, and
+nothing depends on it but speed. It lets go of Python's lock, so that threads search side by side.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+__all__ = ["Scanner", "make_scanner"]
+
+Scanner = Callable[[bytes | bytearray], list[int]]
+"""Returns for each hit in a block the place of its last byte, in any order."""
+
+
+def make_scanner(literals: Collection[bytes], patterns: Sequence[bytes]) -> Scanner | None:
+    """Return a search for byte strings and patterns, without regard to the case of ASCII.
+
+    ``None`` where Hyperscan is not installed or does not run on this machine.
+    """
+    try:
+        import hyperscan
+    except ImportError:
+        return None
+    flags = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_DOTALL
+    try:
+        databases = [_database(hyperscan, sorted(literals), hyperscan.HS_FLAG_CASELESS, True)]
+        if patterns:
+            databases.append(_database(hyperscan, patterns, flags, False))
+    except hyperscan.HyperscanError:
+        return None
+    local = threading.local()
+
+    def scan(data: bytes | bytearray) -> list[int]:
+        scratches = getattr(local, "scratches", None)
+        if scratches is None:
+            scratches = local.scratches = [hyperscan.Scratch(database) for database in databases]
+        found: list[int] = []
+
+        def note(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            found.append(end - 1)
+
+        for database, scratch in zip(databases, scratches, strict=True):
+            database.scan(data, match_event_handler=note, scratch=scratch)
+        return found
+
+    return scan
+
+
+def _database(hyperscan: Any, expressions: Sequence[bytes], flags: int, literal: bool) -> Any:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    count = len(expressions)
+    database.compile(
+        expressions=list(expressions),
+        ids=list(range(count)),
+        elements=count,
+        flags=[flags] * count,
+        literal=literal,
+    )
+    return database
