@@ -15,12 +15,15 @@ from purge import __version__
 from purge.cli import (
     check,
     demo,
+    hold,
     ledger,
     manifest,
     report,
     request,
     resume,
+    schedule,
     status,
+    sweep,
     verify,
     withdraw,
 )
@@ -40,8 +43,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-for _module in (request, resume, withdraw, status, verify, report, check, demo):
+for _module in (
+    *(request, resume, withdraw, sweep, status, verify, report, check, schedule),
+    demo,
+):
     _module.register(app)
+app.add_typer(hold.app, name="hold")
 app.add_typer(manifest.app, name="manifest")
 app.add_typer(ledger.app, name="ledger")
 

@@ -101,6 +101,9 @@ PHASES: Final = {
     "remove": "removing from",
     "sanitize": "making removal physical in",
     "examine": "looking for left-over copies in",
+    "snapshots": "looking for a fresh snapshot in",
+    "markers": "reading the markers in",
+    "strike": "striking markers in",
 }
 
 

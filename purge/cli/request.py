@@ -43,6 +43,17 @@ CopiesOption = Annotated[
 ]
 
 
+SuppressOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--suppress/--no-suppress",
+        show_default=False,
+        help="From now on remove also what is new and holds what was named: records seen again, "
+        "and new statements.",
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("request", epilog=EPILOG)(request)
@@ -95,8 +106,19 @@ def request(
         typer.Option("--asked-by", metavar="NAME", help="Who asked, for the record."),
     ] = "",
     expect: ExpectOption = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            "--deadline",
+            metavar="SPAN",
+            show_default=False,
+            help="By when it has to be confirmed or dated (14d). Otherwise as the manifest says: "
+            "30 days.",
+        ),
+    ] = None,
     sources: SourcesOption = None,
     copies: CopiesOption = None,
+    suppress: SuppressOption = None,
     show: Annotated[
         bool,
         typer.Option("--show", help="Show the words that were found. Dry run, terminal only."),
@@ -109,19 +131,23 @@ def request(
 
     Asking the same again goes on with the request that is open.
     """
+    from purge.manifest.spans import read_span
     from purge.plan.request import Decisions
 
     if show and (apply or as_json or not sys.stdout.isatty()):
         raise UsageFault("--show is for looking: in a dry run, on a terminal, without --json.")
-    scopes = dict(_pair(text) for text in scope or ())
-    decisions = Decisions(sources=sources, copies=copies)
+    scopes = dict(pair(text) for text in scope or ())
+    decisions = Decisions(sources=sources, copies=copies, suppress=suppress)
+    span = None if deadline is None else read_span(deadline)
+    if deadline is not None and span is None:
+        raise UsageFault("--deadline takes a length of time such as 14d or 48h.")
     phrases, subjects = phrase or [], subject or []
     # Asked for before anything is drawn on the terminal.
-    given = _typed(sum(text == "-" for text in (*phrases, *subjects)))
+    given = typed(sum(text == "-" for text in (*phrases, *subjects)))
     phrases = [next(given) if text == "-" else text for text in phrases]
     subjects = [next(given) if text == "-" else text for text in subjects]
     with open_engine(manifest, quiet=as_json) as engine:
-        wanted = _wanted(id or (), phrases, subjects, engine.manifest.sites)
+        wanted = wanted_of(id or (), phrases, subjects, engine.manifest.sites)
         if not apply:
             shown = engine.show(wanted, scope=scopes, decisions=decisions, expect=expect)
             outcome = shown.outcome
@@ -134,6 +160,7 @@ def request(
                 asked_by=asked_by,
                 decisions=decisions,
                 expect=expect,
+                deadline=span,
                 apply=True,
             )
     if show and shown is not None:
@@ -142,19 +169,25 @@ def request(
     end_with(outcome)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """Return the two sides of KEY=VALUE.
+
+    Raises:
+        UsageFault: it is no such pair.
+    """
     key, sign, value = text.partition("=")
     if not (key and sign and value):
         raise UsageFault("--scope takes KEY=VALUE, for example --scope project=atlas.")
     return key, value
 
 
-def _wanted(
+def wanted_of(
     ids: Collection[str],
     phrases: Collection[str],
     subjects: Collection[str],
     sites: Collection[str],
 ) -> list[Wanted]:
+    """Return what options name. An id may begin with its site: ``SITE:ID``."""
     from purge.plan.request import Wanted
     from purge.targets import TargetKind
 
@@ -168,7 +201,7 @@ def _wanted(
     return wanted
 
 
-def _typed(count: int) -> Iterator[str]:
+def typed(count: int) -> Iterator[str]:
     """Read as many values as there are ``-``: from standard input, or asked for without echo.
 
     Raises:

@@ -14,7 +14,7 @@ from purge.cli.common import (
     open_engine,
     print_outcome,
 )
-from purge.cli.request import CopiesOption, SourcesOption
+from purge.cli.request import CopiesOption, SourcesOption, SuppressOption
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +26,7 @@ def resume(
     request: RequestArgument,
     sources: SourcesOption = None,
     copies: CopiesOption = None,
+    suppress: SuppressOption = None,
     expect: ExpectOption = None,
     manifest: ManifestOption = None,
     as_json: JsonOption = False,
@@ -37,7 +38,7 @@ def resume(
     from purge.plan.request import Decisions
 
     with open_engine(manifest, quiet=as_json) as engine:
-        decisions = Decisions(sources=sources, copies=copies)
+        decisions = Decisions(sources=sources, copies=copies, suppress=suppress)
         outcome = engine.resume(request, decisions, expect=expect)
     print_outcome(outcome, as_json=as_json)
     end_with(outcome)

@@ -68,7 +68,11 @@ def status(
             outcome = recorded(ledger, ledger.resolve(request), place.timezone)
             print_outcome(outcome, as_json=as_json)
             return
-        views = ledger.requests(open_only=not everything, limit=limit)
+        views = [
+            view
+            for view in ledger.requests(open_only=not everything, limit=limit)
+            if not view.is_hold
+        ]
         _print(views, ledger.counts(), limit, place.timezone, as_json=as_json)
 
 

@@ -4,6 +4,7 @@ Start at :mod:`purge.engine.engine` for what a library user calls, and at :mod:`
 for what happens in a run. This package imports no driver and prints nothing.
 """
 
-from purge.engine.engine import Engine, SiteCheck
+from purge.engine.checking import SiteCheck
+from purge.engine.engine import Engine
 
 __all__ = ["Engine", "SiteCheck"]

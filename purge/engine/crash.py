@@ -22,6 +22,8 @@ POINTS: Final = (
     "sanitize.recorded",
     "examined",  # everything is known, no state recorded
     "judged",  # everything is recorded, nothing is printed
+    "swept",  # a sweep's run is recorded, nothing is closed or struck
+    "closed",  # a request is closed and its key is still there
 )
 """Every point, in the order of a run. Those of a verb are passed once for every site."""
 

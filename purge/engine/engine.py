@@ -10,10 +10,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from purge.adapter import Statement
+from purge.engine import nightly
+from purge.engine.checking import SiteCheck, backed_up, check_names
+from purge.engine.holds import HoldView, add_hold, check_hold, release_hold, standing_holds
 from purge.engine.journal import Journal
 from purge.engine.recorded import recorded
 from purge.engine.run import Run
@@ -23,32 +25,19 @@ from purge.engine.task import Task
 from purge.errors import UsageFault
 from purge.ledger import Ledger, RequestView, Verification, run_lock
 from purge.manifest import Manifest, load_manifest
+from purge.plan.again import Hold
 from purge.plan.limits import Limits
 from purge.plan.outcome import Outcome
 from purge.plan.request import Decisions, Request, Wanted
+from purge.plan.sweep import Sweep
 from purge.registry import Registry
 from purge.resilience import Patience
-from purge.targets import TargetKind
 
 Clock = Callable[[], datetime]
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class SiteCheck:
-    """What ``purge check`` says of one site."""
-
-    site: str
-    adapter: str
-    statements: tuple[Statement, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found that would make a run go wrong."""
-        return all(statement.ok for statement in self.statements)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +101,7 @@ class Engine:
         asked_by: str = "",
         decisions: Decisions | None = None,
         expect: int | None = None,
+        deadline: timedelta | None = None,
         apply: bool = False,
     ) -> Outcome:
         """Ask for something to be forgotten.
@@ -123,6 +113,8 @@ class Engine:
             asked_by: who asked, for the record.
             decisions: what to do with sources and copies.
             expect: how many records are expected to go, over all sites.
+            deadline: by when it has to be confirmed or dated, from now; ``None``: as the manifest
+                says.
             apply: carry it out; otherwise only show what would happen.
 
         Returns:
@@ -144,9 +136,10 @@ class Engine:
             asked_by,
             decisions or Decisions(),
             expect,
+            self.clock() + (deadline or self.deadline),
         )
-        self._check_names(asked)
-        with self._locked(), self._journal() as journal:
+        check_names(self.manifest, asked)
+        with self.locked(), self._journal() as journal:
             task = Task(asked)
             if self.manifest.ledger.exists():
                 same = journal().find_same(asked)
@@ -154,7 +147,7 @@ class Engine:
                     task = self._task(journal(), same, asked.decisions, expect)
                     task.asked_before = True
                     task.again = False  # Asking anew means everything that it names.
-            return self._run(writable=True, journal=journal).apply([task])[0]
+            return self.run(writable=True, journal=journal).apply([task])[0]
 
     def show(
         self,
@@ -178,8 +171,8 @@ class Engine:
             decisions=decisions or Decisions(),
             expect=expect,
         )
-        self._check_names(asked)
-        run = self._run(writable=False)
+        check_names(self.manifest, asked)
+        run = self.run(writable=False)
         outcome = run.show([Task(asked)])[0]
         return Shown(outcome, tuple(run.excerpts))
 
@@ -191,10 +184,10 @@ class Engine:
         Raises:
             UsageFault: there is no such request, or it was withdrawn.
         """
-        with self._locked(), self._journal(existing=True) as journal:
+        with self.locked(), self._journal(existing=True) as journal:
             found = self._open_request(journal(), id)
             task = self._task(journal(), found, decisions or Decisions(), expect)
-            return self._run(writable=True, journal=journal).apply([task])[0]
+            return self.run(writable=True, journal=journal).apply([task])[0]
 
     def verify(self, id: str) -> Outcome:
         """Look again now for everything a request named, and record what was seen.
@@ -202,10 +195,10 @@ class Engine:
         Raises:
             UsageFault: there is no such request.
         """
-        with self._locked(), self._journal(existing=True) as journal:
+        with self.locked(), self._journal(existing=True) as journal:
             found = journal().ledger.resolve(id)
             task = self._task(journal(), found, Decisions(), None)
-            return self._run(writable=False, journal=journal).verify([task])[0]
+            return self.run(writable=False, journal=journal).verify([task])[0]
 
     def withdraw(self, id: str) -> RequestView:
         """Stop a request that should not have been made. What is gone stays gone.
@@ -213,7 +206,7 @@ class Engine:
         Raises:
             UsageFault: there is no such request, or it was withdrawn before.
         """
-        with self._locked(), self._journal(existing=True) as journal:
+        with self.locked(), self._journal(existing=True) as journal:
             found = self._open_request(journal(), id)
             journal().withdraw(found)
             view = journal().ledger.request(found)
@@ -231,25 +224,11 @@ class Engine:
 
     def check(self) -> list[SiteCheck]:
         """Reach every site and say what is true of it and what could be proved there."""
-        sites = self._sites(writable=False)
+        sites = self.sites(writable=False)
         return [
-            SiteCheck(name, entry.adapter, (*sites.check(name), *self._backed_up(sites, name)))
+            SiteCheck(name, entry.adapter, (*sites.check(name), *backed_up(sites, name)))
             for name, entry in self.manifest.sites.items()
         ]
-
-    def _backed_up(self, sites: Sites, name: str) -> Iterator[Statement]:
-        """Refuse a ledger or key that gets into backups: a destroyed key would live on there."""
-        own = {"ledger": self.manifest.ledger, "keys": self.manifest.keys}
-        own["key file"] = self.manifest.key_file
-        for covered in self.manifest.sites[name].covers:
-            for what, path in own.items():
-                if any(path.resolve().is_relative_to(held) for held in sites.footprint(covered)):
-                    yield Statement(
-                        f"The {what} lies under '{covered}', which this site backs up: keys that "
-                        "are destroyed would live on in backups. Move it with 'ledger:' in the "
-                        "manifest.",
-                        ok=False,
-                    )
 
     def verify_ledger(self, noted: tuple[int, str] | None = None) -> Verification:
         """Check the chain of the ledger, and that what it says of every request follows from it.
@@ -268,13 +247,83 @@ class Engine:
         """
         return Ledger.open_read_only(self.manifest.ledger, self.manifest.key_file)
 
+    def watch_with(self, watcher: Watcher) -> None:
+        """Tell one more of each phase and site as it begins."""
+        before = self._watch
+
+        def both(phase: str, site: str) -> None:
+            before(phase, site)
+            watcher(phase, site)
+
+        self._watch = both
+
     def clock(self) -> datetime:
         """Return the time in the manifest's time zone."""
         return self._now().astimezone(self.manifest.timezone)
 
-    # Inside.
+    def sweep(self, *, apply: bool = False, without_snapshot: bool = False) -> Sweep:
+        """Obey the markers and keep every open request's promise, in one run; or show it.
 
-    def _sites(self, *, writable: bool) -> Sites:
+        Args:
+            apply: do it; otherwise nothing is changed or recorded.
+            without_snapshot: act although the manifest names no snapshot to go back to.
+
+        Raises:
+            Refused: no fresh snapshot stands behind it; nothing was deleted.
+            Locked: another run over this manifest is under way.
+        """
+        return nightly.sweep(self, apply=apply, without_snapshot=without_snapshot)
+
+    def replay(self, sites: Sequence[str] | None = None, *, apply: bool = False) -> Sweep:
+        """After a restore: take out again what was purged from sites (``None``: all).
+
+        Raises:
+            UsageFault: there is no such site.
+            Locked: another run over this manifest is under way.
+        """
+        return nightly.replay(self, sites, apply=apply)
+
+    def add_hold(self, hold: Hold, reason: str = "", asked_by: str = "") -> HoldView:
+        """Put a legal hold on records: nothing removes them until it is released.
+
+        Raises:
+            UsageFault: it is on nothing, or on something that the manifest does not map.
+        """
+        check_hold(self.manifest, hold)
+        with self.locked(), self._journal() as journal:
+            return add_hold(journal().ledger, hold, reason, asked_by, self.manifest.timezone)
+
+    def release_hold(self, id: str) -> HoldView:
+        """End a legal hold. What it kept goes with the next sweep, if a request says so.
+
+        Raises:
+            UsageFault: there is no such hold.
+        """
+        with self.locked(), self._journal(existing=True) as journal:
+            return release_hold(journal().ledger, id, self.manifest.timezone)
+
+    @property
+    def deadline(self) -> timedelta:
+        """By when a request has to be confirmed or dated, where it does not say otherwise."""
+        return self.manifest.safety.deadline
+
+    @property
+    def settle(self) -> timedelta:
+        """How long after a removal a derived record counts as made from what was removed."""
+        return self.manifest.safety.settle
+
+    # For the other modules of this package.
+
+    def holds(self, journal: Journal | None) -> list[Hold]:
+        """The legal holds that stand."""
+        return standing_holds(journal.ledger) if journal is not None else []
+
+    def load(self, journal: Journal, id: str) -> Task:
+        """Return a recorded request as the task of a run."""
+        return self._task(journal, id, Decisions(), None)
+
+    def sites(self, *, writable: bool) -> Sites:
+        """Return the sites of a run."""
         return Sites(
             self.manifest,
             self.registry,
@@ -284,13 +333,43 @@ class Engine:
             clock=self.clock,
         )
 
-    def _run(self, *, writable: bool, journal: Callable[[], Journal] | None = None) -> Run:
+    def run(
+        self,
+        *,
+        writable: bool,
+        journal: Callable[[], Journal] | None = None,
+        holds: Sequence[Hold] | None = None,
+        mode: str = "apply",
+        only: frozenset[str] | None = None,
+    ) -> Run:
+        """Return a run over the sites. Without ``holds``, those in the ledger are read."""
         safety = self.manifest.safety
-        limits = Limits(safety.min_phrase_width, safety.max_records)
-        return Run(self._sites(writable=writable), limits, self.clock, journal)
+        return Run(
+            self.sites(writable=writable),
+            Limits(safety.min_phrase_width, safety.max_records),
+            self.clock,
+            journal,
+            holds=self._read_holds() if holds is None else holds,
+            settle=safety.settle,
+            only=only,
+            mode=mode,
+        )
+
+    # Inside.
+
+    def _read_holds(self) -> list[Hold]:
+        if not self.manifest.ledger.exists():
+            return []
+        with self.read_ledger() as ledger:
+            return standing_holds(ledger)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
+        """Hold the lock that keeps two runs over this manifest apart.
+
+        Raises:
+            Locked: another run holds it.
+        """
         with run_lock(self.manifest.ledger, clock=self.clock):
             yield
 
@@ -332,24 +411,5 @@ class Engine:
             {step.site: step for step in journal.steps(id)},
             decided=None if decisions == Decisions() else decisions,
             again=True,
+            marker=request.origin is not None,
         )
-
-    def _check_names(self, asked: Request) -> None:
-        for wanted in asked.wanted:
-            if wanted.site is not None and wanted.site not in self.manifest.sites:
-                known = ", ".join(self.manifest.sites)
-                raise UsageFault(f"There is no site '{wanted.site}'. The manifest has: {known}.")
-        for key in asked.scope:
-            if not any(key in entry.scope for entry in self.manifest.sites.values()):
-                mapped = sorted({k for e in self.manifest.sites.values() for k in e.scope})
-                raise UsageFault(
-                    f"No site of the manifest maps the scope '{key}'. "
-                    f"Mapped: {', '.join(mapped) or 'none'}."
-                )
-        if any(w.kind is TargetKind.SUBJECT for w in asked.wanted) and not any(
-            entry.subject for entry in self.manifest.sites.values()
-        ):
-            raise UsageFault(
-                "No site of the manifest maps a 'subject' field, so that nobody can be found "
-                "by --subject. Map one, or name ids or phrases."
-            )

@@ -10,6 +10,7 @@ from purge.engine.steps import listing, mapping
 from purge.errors import UsageFault
 from purge.ledger import JSON, Event, EventKind, Ledger, NewRequest, RequestView
 from purge.ledger.views import HOLD
+from purge.manifest import Manifest
 from purge.plan.again import Hold
 from purge.targets import Target, TargetKind
 
@@ -28,6 +29,23 @@ class HoldView:
     asked_by: str
     on: Mapping[str, int]
     released: datetime | None = None
+
+
+def check_hold(manifest: Manifest, hold: Hold) -> None:
+    """Refuse a hold that the manifest cannot follow.
+
+    Raises:
+        UsageFault: it names a site that is not there, or what no site maps.
+    """
+    for site, _ in hold.ids:
+        if site is not None and site not in manifest.sites:
+            known = ", ".join(manifest.sites)
+            raise UsageFault(f"There is no site '{site}'. The manifest has: {known}.")
+    if hold.subjects and not any(entry.subject for entry in manifest.sites.values()):
+        raise UsageFault("No site of the manifest maps a 'subject' field; hold ids instead.")
+    for key in hold.scope:
+        if not any(key in entry.scope for entry in manifest.sites.values()):
+            raise UsageFault(f"No site of the manifest maps the scope '{key}'.")
 
 
 def add_hold(ledger: Ledger, hold: Hold, reason: str, asked_by: str, zone: tzinfo) -> HoldView:

@@ -135,6 +135,25 @@ class Journal:
                 body["question"], body["answer"] = question, "remove" if answer else "keep"
         self.ledger.append([Event(EventKind.DECISION, id, None, body)])
 
+    def asked(self, identity: Sequence[str]) -> RequestView | None:
+        """Return the request of an identity, however it stands."""
+        found = self.ledger.find_by_idempotency(self.ledger.idempotency_key(identity))
+        return None if found is None else self.ledger.request(found)
+
+    def close(self, id: str) -> None:
+        """Record that nothing is left to do for a request."""
+        self.ledger.append([Event(EventKind.REQUEST_CLOSED, id)])
+
+    def swept(self, mode: str, at: datetime, requests: int) -> None:
+        """Record that a sweep or replay went through."""
+        body: dict[str, JSON] = {"mode": mode, "requests": requests, "at": at.isoformat()}
+        self.ledger.append([Event(EventKind.RUN_FINISHED, None, None, body)])
+
+    def note_strike(self, kind: EventKind, site: str, markers: int) -> None:
+        """Record that markers are about to be struck, or were."""
+        body: dict[str, JSON] = {"act": "strike", "markers": markers}
+        self.ledger.append([Event(kind, None, site, body)])
+
     def withdraw(self, id: str) -> None:
         """Record that a request should not have been made."""
         self.ledger.append([Event(EventKind.REQUEST_WITHDRAWN, id)])

@@ -21,13 +21,16 @@ from purge.adapter import (
     Covered,
     Examined,
     Finding,
+    Marker,
     Match,
+    NotAMarker,
     NotChecked,
     NotRemoved,
     Observation,
     Removal,
     Residue,
     Site,
+    Snapshot,
     Statement,
     guard,
 )
@@ -210,6 +213,39 @@ class Sites:
             unseen=tuple(item for item in found if isinstance(item, NotChecked)),
             examined=add_up([item for item in found if isinstance(item, Examined)]),
         )
+
+    def snapshots(self, name: str) -> tuple[Snapshot, ...]:
+        """List the backups that the site holds.
+
+        Raises:
+            PurgeError: they cannot be listed.
+        """
+        self.watch("snapshots", name)
+        found = call(lambda: self.open(name), lambda a: a.snapshots(), self.patience)
+        return tuple(found)
+
+    def markers(
+        self, name: str, where: Mapping[str, str]
+    ) -> tuple[Marker | NotAMarker | NotChecked | Examined, ...]:
+        """Read the site's markers.
+
+        Raises:
+            PurgeError: they cannot be read.
+        """
+        self.watch("markers", name)
+        return tuple(call(lambda: self.open(name), lambda a: a.markers(where), self.patience))
+
+    def strike(self, name: str, markers: Sequence[tuple[Marker, str]]) -> tuple[NotChecked, ...]:
+        """Replace the phrases of markers.
+
+        Raises:
+            EmptySelector: there is none.
+            PurgeError: the site refused.
+        """
+        guard(markers)
+        self._must_be_writable(name)
+        self.watch("strike", name)
+        return tuple(call(lambda: self.open(name), lambda a: a.strike(markers), self.patience))
 
     def residue(self, name: str, targets: Targets) -> ResidueLook:
         """Look for copies that outlive removal."""

@@ -78,6 +78,20 @@ class SafetyKeys:
         default=None,
         metadata=_describe("No sweep without a snapshot that is young enough."),
     )
+    settle: Word = field(
+        default="24h",
+        metadata=_describe(
+            "How long after a removal a derived record that turns up counts as made from what was "
+            "removed, and goes by itself. Default 24h."
+        ),
+    )
+    deadline: Word = field(
+        default="30d",
+        metadata=_describe(
+            "By when a request has to be confirmed or dated, where it does not say otherwise; "
+            "later it is overdue. Default 30d."
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

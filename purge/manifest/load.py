@@ -184,7 +184,14 @@ class _Loader:
                 )
             else:
                 snapshot = Snapshot(written.snapshot.site, age)
-        return Safety(written.min_phrase_width, written.max_records, snapshot)
+        spans = {}
+        for key, text in (("settle", written.settle), ("deadline", written.deadline)):
+            span = read_span(text)
+            if span is None:
+                self._faults.add((*path, key), "must be a length of time such as 24h or 30d.")
+            else:
+                spans[key] = span
+        return Safety(written.min_phrase_width, written.max_records, snapshot, **spans)
 
     def _markers(self) -> Markers | None:
         if "markers" not in self._raw:

@@ -51,6 +51,10 @@ class Safety:
     max_records: int = 25
     """For one request, over all sites."""
     snapshot: Snapshot | None = None
+    settle: timedelta = timedelta(hours=24)
+    """How long after a removal a derived record counts as made from what was removed."""
+    deadline: timedelta = timedelta(days=30)
+    """By when a request has to be confirmed or dated, where it does not say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,7 @@ def byte_class(values: Iterable[int]) -> bytes:
         end = at
         while end + 1 < len(codes) and codes[end + 1] == codes[end] + 1:
             end += 1
-        parts.append(
-            b"\\x%02x" % codes[at] + (b"-\\x%02x" % codes[end] if end > at else b"")
-        )
+        parts.append(b"\\x%02x" % codes[at] + (b"-\\x%02x" % codes[end] if end > at else b""))
         at = end + 1
     return b"[" + b"".join(parts) + b"]"
 

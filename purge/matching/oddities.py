@@ -171,9 +171,7 @@ def _white_space() -> Iterator[bytes]:
 
 def _lengthy(windows: Sequence[Window]) -> Iterator[str]:
     """Yield the characters that fold to several, where those may overlap a window."""
-    lengthy = {
-        character: folded for character, folded in changed().items() if len(folded) > 1
-    }
+    lengthy = {character: folded for character, folded in changed().items() if len(folded) > 1}
     for length in sorted({len(folded) for folded in lengthy.values()}):
         around = "\n".join(
             dict.fromkeys(
@@ -182,9 +180,7 @@ def _lengthy(windows: Sequence[Window]) -> Iterator[str]:
             )
         )
         starts = {
-            window.phrase[:size]
-            for window in windows
-            for size in range(window.start + 1, length)
+            window.phrase[:size] for window in windows for size in range(window.start + 1, length)
         }
         ends = {
             window.phrase[-size:]

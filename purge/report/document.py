@@ -29,7 +29,13 @@ def report_document(outcome: Outcome) -> dict[str, Any]:
         "targets": dict(asked.targets),
     }
     if asked.id:
-        request = {"id": asked.id, **request, "withdrawn": _iso(asked.withdrawn)}
+        request = {
+            "id": asked.id,
+            **request,
+            "deadline": _iso(asked.deadline),
+            "withdrawn": _iso(asked.withdrawn),
+            "closed": _iso(asked.closed),
+        }
     document: dict[str, Any] = {"schema": SCHEMA, "request": request, "applied": outcome.applied}
     if outcome.applied and outcome.state is not None:
         document["state"] = outcome.state.value
@@ -62,7 +68,14 @@ def _step(step: Step, *, applied: bool) -> dict[str, Any]:
         "kept_by_choice": tally.kept,
         "scope_unknown": tally.scope_unknown,
         "by_person": tally.by_person,
+        "seen_again": tally.seen_again,
+        "restated": tally.restated,
+        "held": tally.held,
     }
+    said["reappeared"] = [
+        {"count": back.count, "removed": _iso(back.removed), "seen": _iso(back.seen)}
+        for back in step.reappeared
+    ]
     said["late"] = tally.late
     said["how"] = dict(tally.by_how)
     said["residue"] = [

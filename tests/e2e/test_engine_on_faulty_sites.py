@@ -567,7 +567,7 @@ def test_sites_and_scopes_that_do_not_exist_are_named(world: World) -> None:
 
 
 def test_an_empty_selection_never_reaches_an_adapter(world: World) -> None:
-    sites = world.engine()._sites(writable=True)
+    sites = world.engine().sites(writable=True)
     for act in (sites.remove, sites.sanitize):
         empty: Sequence[Any] = []
         with pytest.raises(EmptySelector):
