@@ -100,7 +100,7 @@ def place(path: Path, site: Site) -> str:
     if path.is_relative_to(root):
         return str(path.relative_to(root))
     if site.copy_in is not None and path.is_relative_to(site.copy_in):
-        return str(Path(path.anchor) / path.relative_to(site.copy_in))
+        return str(site.copy_of / path.relative_to(site.copy_in))
     return str(path)
 
 

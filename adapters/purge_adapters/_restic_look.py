@@ -14,22 +14,15 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from purge.adapter import (
-    Control,
-    ControlKind,
     Covered,
-    Match,
     NotChecked,
-    ProblemCode,
-    Readability,
-    Residue,
 )
-from purge.errors import PurgeError
 from purge.targets import Targets
+from purge_adapters._copies import Seen, look_into_copy
 from purge_adapters._files import private_folder
 from purge_adapters._restic_repository import Repository
 from purge_adapters._restic_units import Holdings, Stored, Unit, stands_alone
@@ -39,28 +32,6 @@ __all__ = ["Looker", "Seen", "digest", "look_into", "move_in"]
 BATCH_BYTES: Final = 256 * 1024 * 1024
 """How much is brought back at a time; a larger file is brought back alone."""
 BATCH_FILES: Final = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a look into a unit saw. Holds no text and no id of a record.
-
-    Args:
-        keys: the targets that it holds.
-        everything: it holds something that cannot be told apart.
-        gaps: what could not be looked at, and why.
-        controls: by kind of needle, whether the look could see a live value.
-    """
-
-    keys: frozenset[int] = frozenset()
-    everything: bool = False
-    gaps: tuple[NotChecked, ...] = ()
-    controls: tuple[tuple[ControlKind, bool], ...] = ()
-
-    @property
-    def holds(self) -> bool:
-        """Whether something that is looked for is there."""
-        return bool(self.keys) or self.everything
 
 
 _REMEMBERED: dict[tuple[str, str], Seen] = {}
@@ -258,38 +229,8 @@ def move_in(copy: Path, came: Path, place: Path, *, keep: bool) -> Path | None:
 
 def look_into(covered: Covered, copy: Path, targets: Targets) -> Seen:
     """Return what the copy of a site in a private folder holds, as its own adapter sees it."""
-    site = covered.site.copied_to(copy)
     make_places(covered, copy)
-    keys: set[int] = set()
-    everything = False
-    gaps: list[NotChecked] = []
-    controls: dict[ControlKind, bool] = {}
-    try:
-        with covered.open(site) as adapter:
-            for item in adapter.find(targets):
-                if isinstance(item, Match) and item.readability is not Readability.BLANKED:
-                    keys.update(hit.key for hit in item.hits if not hit.scope_unknown)
-                elif isinstance(item, NotChecked):
-                    gaps.append(item)
-        with covered.open(site) as adapter:
-            for seen in adapter.residue(targets):
-                if isinstance(seen, Residue):
-                    keys.update(seen.keys)
-                    everything = everything or not seen.keys
-                elif isinstance(seen, NotChecked):
-                    gaps.append(seen)
-                elif isinstance(seen, Control):
-                    controls[seen.kind] = controls.get(seen.kind, True) and seen.passed
-    except PurgeError as error:
-        code = getattr(error, "problem", ProblemCode.NOT_CHECKED)
-        gaps.append(NotChecked("a copy", str(error), ProblemCode(code)))
-    found = dict.fromkeys(gap.problem for gap in gaps)
-    where = f"snapshots of {covered.site.name}"
-    told = [
-        NotChecked(where, next(gap.why for gap in gaps if gap.problem is code), code)
-        for code in found
-    ]
-    return Seen(frozenset(keys), everything, tuple(told), tuple(controls.items()))
+    return look_into_copy(covered, covered.site.copied_to(copy), targets)
 
 
 def make_places(covered: Covered, copy: Path) -> None:

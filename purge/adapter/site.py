@@ -78,16 +78,25 @@ class Site:
     """The time of the run, with a time zone."""
     copy_in: Path | None = None
     """For a look at a copy: the folder in which the copy lies, under the paths of the original."""
+    copy_of: Path = Path("/")
+    """For a look at a copy: the folder of which ``copy_in`` is the copy."""
 
-    def copied_to(self, folder: Path) -> Site:
-        """Return this site as it is in a copy: every absolute path ``/a/b`` is ``folder/a/b``."""
-        return replace(self, root=_within(folder, self.root.resolve()), copy_in=folder)
+    def copied_to(self, folder: Path, of: Path = Path("/")) -> Site:
+        """Return this site as it is in a copy: every absolute path ``/a/b`` is ``folder/a/b``.
+
+        Args:
+            folder: where the copy lies.
+            of: of which folder it is one; ``OF/a/b`` is then ``folder/a/b``, and what lies
+                elsewhere is not in it.
+        """
+        root = _within(folder, self.root.resolve(), of)
+        return replace(self, root=root, copy_in=folder, copy_of=of)
 
     def place(self, name: str) -> Path:
         """Return where a path or pattern in the manifest points to, as it is written: links are
         not resolved, and nothing is refused. For looking at; never for opening."""
         if self.copy_in is not None and Path(name).is_absolute():
-            return _within(self.copy_in, Path(name))
+            return _within(self.copy_in, Path(name), self.copy_of)
         return self.root / name
 
     def path(self, name: str) -> Path:
@@ -107,8 +116,10 @@ class Site:
         return found
 
 
-def _within(folder: Path, path: Path) -> Path:
-    return folder / path.relative_to(path.anchor)
+def _within(folder: Path, path: Path, of: Path) -> Path:
+    if path.is_relative_to(of):
+        return folder / path.relative_to(of)
+    return folder / ".not-in-this-copy" / path.relative_to(path.anchor)
 
 
 @dataclass(frozen=True, slots=True)

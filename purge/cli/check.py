@@ -7,11 +7,6 @@ import typer
 from purge.cli.common import EPILOG, JsonOption, ManifestOption, console, open_engine, print_json
 from purge.errors import ExitCode
 
-NOT_YET = (
-    "'markers' and 'safety.snapshot' are for the nightly sweep, which this version does not have: "
-    "nothing obeys them yet."
-)
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -23,7 +18,6 @@ def check(manifest: ManifestOption = None, as_json: JsonOption = False) -> None:
     with open_engine(manifest, quiet=as_json) as engine:
         checked = engine.check()
         path = engine.manifest.path
-        unread = engine.manifest.markers is not None or engine.manifest.safety.snapshot is not None
     ok = all(site.ok for site in checked)
     if as_json:
         print_json(
@@ -31,7 +25,6 @@ def check(manifest: ManifestOption = None, as_json: JsonOption = False) -> None:
                 "schema": "purge/check/1",
                 "manifest": str(path),
                 "ok": ok,
-                "notes": [NOT_YET] if unread else [],
                 "sites": [
                     {
                         "site": site.site,
@@ -51,8 +44,6 @@ def check(manifest: ManifestOption = None, as_json: JsonOption = False) -> None:
 
         out = console()
         out.print(f"{path}: the manifest is valid; sites: {len(checked)}.")
-        if unread:
-            out.print(NOT_YET, style="yellow")
         for site in checked:
             out.print()
             out.print(Text(f"{site.site}", style="bold") + Text(f"  {site.adapter}", style="dim"))

@@ -14,6 +14,7 @@ BUILTIN: Final = {
     "redis": "purge_adapters.redis:RedisAdapter",
     "restic": "purge_adapters.restic:ResticAdapter",
     "s3": "purge_adapters.s3:S3Adapter",
+    "snapshots": "purge_adapters.snapshots:SnapshotsAdapter",
     "sql": "purge_adapters.sql:SqlAdapter",
 }
 SANDBOX: Final = "purge_adapters._sandbox"

@@ -206,6 +206,7 @@ class Journal:
             "removed_at": {site: at.isoformat() for site, at in kept.removed_at.items()},
             "looked": {site: at.isoformat() for site, at in kept.looked.items()},
             "spared": [list(key) for key in sorted(kept.spared)],
+            "waiting": [list(key) for key in sorted(kept.waiting)],
             "last_removed": kept.last_removed.isoformat() if kept.last_removed else None,
         }
         return payload
@@ -224,10 +225,8 @@ class Journal:
             },
             removed_at=self._times(payload.get("removed_at")),
             looked=self._times(payload.get("looked")),
-            spared={
-                RecordKey(*(str(part) for part in listing(key)))
-                for key in listing(payload.get("spared"))
-            },
+            spared=_keys(payload.get("spared")),
+            waiting=_keys(payload.get("waiting")),
             last_removed=None if last is None else self._time(last),
         )
         self._written[id] = self._payload(kept)
@@ -255,6 +254,10 @@ class Journal:
     def steps(self, id: str) -> tuple[Step, ...]:
         """Return the steps of a request as they stand."""
         return tuple(in_zone(step_of(view), self.zone) for view in self.ledger.steps(id))
+
+
+def _keys(value: JSON) -> set[RecordKey]:
+    return {RecordKey(*(str(part) for part in listing(key))) for key in listing(value)}
 
 
 def _origin_to_json(origin: Origin) -> dict[str, JSON]:

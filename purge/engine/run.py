@@ -163,6 +163,7 @@ class Run:
         return Policy(
             again={n: policy for n, policy in policies.items() if policy is not None},
             spared={n: task.kept.spared for n, task in tasks.items() if task.kept.spared},
+            waiting={n: task.kept.waiting for n, task in tasks.items() if task.kept.waiting},
             markers=frozenset(n for n, task in tasks.items() if task.marker),
             held=self._is_held,
         )
@@ -372,6 +373,7 @@ class Run:
         for number, task in tasks.items():
             task.kept.note_gone(survey.alive(number), task.back, now)
             task.kept.spared = set(survey.decided[number].spared)
+            task.kept.waiting = set(survey.decided[number].held)
             steps = outcomes[number].steps
             if self.mode in ("sweep", "replay"):
                 # Every night says the same of most; only what is new is written down.

@@ -26,6 +26,8 @@ class Kept:
     """By site: when a look first saw the whole of it."""
     spared: set[RecordKey] = field(default_factory=set)
     """Records that were met and left."""
+    waiting: set[RecordKey] = field(default_factory=set)
+    """Records that a legal hold keeps for now."""
     last_removed: datetime | None = None
     """When something was last taken out."""
 

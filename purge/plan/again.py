@@ -82,8 +82,13 @@ class Again:
         return bool(self.texts) and not self.texts.isdisjoint(said(match.trace.texts))
 
     def _in_time(self, match: Match) -> bool:
+        """Whether it was first seen, or made, within the time in which things settle.
+
+        A record that says it is older than the removal and was not there then is seen now.
+        """
         since = self.removed or self.created
-        return (match.created or self.now) <= since + self.settle
+        made = match.created if match.created and match.created >= since else self.now
+        return made <= since + self.settle
 
 
 def said(texts: Iterable[str], least: int = 12) -> frozenset[str]:

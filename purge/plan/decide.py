@@ -31,12 +31,14 @@ class Policy:
     Args:
         again: by number, the requests that were carried out before.
         spared: by number, the records that an earlier run met and left.
+        waiting: by number, the records that go once a hold is released.
         markers: the requests that come from a marker: they take no record that carries one.
         held: whether a legal hold is on a record of a site.
     """
 
     again: Mapping[int, Again] = field(default_factory=dict)
     spared: Mapping[int, Set[RecordKey]] = field(default_factory=dict, repr=False)
+    waiting: Mapping[int, Set[RecordKey]] = field(default_factory=dict, repr=False)
     markers: frozenset[int] = frozenset()
     held: Callable[[str, Match], bool] = nothing_held
 
@@ -143,7 +145,11 @@ class _Picture:
             return Coming.BACK if earlier is not None and earlier.gone else Coming.GOES
         if not named or again is None:
             return None
+        if key in self.policy.waiting.get(number, ()):
+            return Coming.GOES
         spared = key in self.policy.spared.get(number, ())
+        if spared and number not in found.named:
+            return None  # It only says the same, and said it all along.
         return again.judge(key.site, found.match, spared=spared)
 
     def is_back(self, number: int, key: RecordKey) -> bool:
@@ -289,7 +295,7 @@ def _show(
 
 
 def _note_spared(picture: _Picture, number: int, mine: Decided) -> None:
-    met = {*mine.roles, *mine.seen_again, *mine.restated, *mine.held}
+    met = {*mine.roles, *mine.seen_again, *mine.restated}
     met.update(picture.twins.get(number, ()))
     there = {key for key in met if picture.reach.records[key].readable}
-    mine.spared = there.union(picture.policy.spared.get(number, ())) - mine.remove
+    mine.spared = there.union(picture.policy.spared.get(number, ())) - mine.remove - mine.held

@@ -192,7 +192,8 @@ def _closing(sweep: Sweep) -> Text:
             style="bold",
         )
     if sweep.struck:
-        return Text(f"\n{sweep.struck} markers struck.", style="dim")
+        struck = "1 marker" if sweep.struck == 1 else f"{sweep.struck} markers"
+        return Text(f"\n{struck} struck.", style="dim")
     if not sweep.items:
         return Text("\nNothing to do: no open request and no marker.", style="dim")
     return Text("\nNothing is owed." if sweep.settled else "", style="green")
