@@ -134,10 +134,7 @@ class Memory:
         shown = self.engine().sweep()
         assert self.content() == before, "a sweep that only shows changed something"
         done = self.engine().sweep(apply=True)
-        would = [(to_go(item.outcome), held(item.outcome)) for item in shown.items]
-        was = [(gone_now(item.outcome, self), held(item.outcome)) for item in done.items]
-        assert len(would) == len(was)
-        del was
+        assert [_owed(item) for item in shown.items] == [_owed(item) for item in done.items]
         return done
 
     def content(self) -> dict[str, bytes]:
@@ -160,17 +157,12 @@ class Memory:
         return Ledger.open_read_only(engine.manifest.ledger, engine.manifest.key_file)
 
 
-def to_go(outcome: Outcome) -> int:
-    return outcome.to_remove
-
-
-def gone_now(outcome: Outcome, memory: Memory) -> int:
-    del memory
-    return sum(step.tally.removed for step in outcome.steps)
-
-
-def held(outcome: Outcome) -> int:
-    return sum(step.tally.held for step in outcome.steps)
+def _owed(item: Item) -> dict[str, tuple[int, ...]]:
+    """What a sweep says of each site, whether it was still to go or is gone."""
+    return {
+        step.site: (step.tally.to_remove, step.tally.held, step.tally.seen_again)
+        for step in item.outcome.steps
+    }
 
 
 def step(item: Item | Outcome, site: str) -> Step:
@@ -501,7 +493,7 @@ def test_a_request_that_is_late_is_overdue(memory: Memory) -> None:
 def test_a_held_record_stays_until_it_is_released(memory: Memory, hold: Hold) -> None:
     view = memory.engine().add_hold(hold, "a matter for the lawyers")
     outcome = asked(memory)
-    assert memory.says(LESSON) == {"logs/chat.jsonl", "memories.db", "summaries/week.md"}
+    assert memory.says(LESSON) == {"logs/chat.jsonl", "memories.db"}
     assert codes(outcome)["logs"] == "held"
     memory.night()
     assert "logs/chat.jsonl" in memory.says(LESSON)
