@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ import typer
 from purge.cli.common import EPILOG, PHASES, JsonOption, console, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -45,41 +46,21 @@ def demo(
 
     It touches nothing but the sandbox.
     """
-    from purge.cli.wiring import SANDBOX, registry
-    from purge.engine import Engine
-    from purge.plan.request import Wanted
-    from purge.targets import TargetKind
+    from purge.cli.wiring import SANDBOX
 
     out = console(stderr=as_json)
     place = folder if folder is not None else Path(tempfile.mkdtemp(prefix="purge-demo-"))
-    _heading(out, "1", "An agent's memory, in five places")
     module: Any = import_module(SANDBOX)
-    with out.status("building the sandbox"):
-        sandbox = module.build(
-            place, lambda line: out.print(f"  {line}", markup=False), datetime.now().date()
-        )
-    _counts(out, "The wrong lesson stands in", module.look(place))
-
-    wanted = [Wanted(TargetKind.PHRASE, sandbox.phrase)]
-    _heading(out, "2", "What would go: a dry run, which is the default")
-    _command(out, f'purge request --phrase "{sandbox.phrase}"')
-    with _progress(out) as watch:
-        shown = Engine.open(sandbox.manifest, registry(), watch=watch).show(wanted).outcome
-    _print(out, shown)
-
-    _heading(out, "3", "Doing it")
-    _command(out, f'purge request --phrase "{sandbox.phrase}" --apply')
-    with _progress(out) as watch:
-        engine = Engine.open(sandbox.manifest, registry(), watch=watch)
-        outcome = engine.request(wanted, reason=REASON, apply=True)
-    _print(out, outcome)
-    after = module.look(place)
-    _counts(out, "Looked for without purge, by plain clients, it stands in", after)
-
+    module.check_programs()
+    _heading(out, "1", "An agent's memory, in eight places")
+    with ExitStack() as stack:
+        shown, outcome, suggestions = _run(out, module, place, stack)
     _heading(out, "4", "It is yours to try")
-    out.print(f"  The sandbox is in {place}", markup=False, soft_wrap=True)
+    out.print(
+        f"  The sandbox is in {place}; its servers are stopped.", markup=False, soft_wrap=True
+    )
     out.print(f"  cd {place} && export PATH={_programs()}:$PATH", markup=False, soft_wrap=True)
-    for suggestion in sandbox.suggestions:
+    for suggestion in suggestions:
         command = suggestion.command.replace("{request}", outcome.request.id)
         out.print(f"  [bold]{command}[/bold]", soft_wrap=True)
         out.print(f"      {suggestion.shows}", style="dim", soft_wrap=True)
@@ -94,6 +75,51 @@ def demo(
                 "report": report_document(outcome),
             }
         )
+
+
+def _run(
+    out: Console, module: Any, place: Path, stack: ExitStack
+) -> tuple[Outcome, Outcome, Sequence[Any]]:
+    """Build the sandbox, purge the lesson, and look; the servers run until the stack ends."""
+    from purge.cli.wiring import registry
+    from purge.engine import Engine
+    from purge.plan.request import Wanted
+    from purge.targets import TargetKind
+
+    services: Any = None
+
+    def start(folder: Path) -> Any:
+        nonlocal services
+        services = stack.enter_context(module.Services(folder))
+        return services
+
+    with out.status("building the sandbox"):
+        sandbox = module.build(
+            place, lambda line: out.print(f"  {line}", markup=False), datetime.now().date(), start
+        )
+    environ = {**os.environ, **services.environment}
+
+    def look() -> dict[str, int]:
+        return {**module.look(place), **module.look_at_services(place, services.environment)}
+
+    _counts(out, "The wrong lesson stands in", look())
+
+    wanted = [Wanted(TargetKind.PHRASE, sandbox.phrase)]
+    _heading(out, "2", "What would go: a dry run, which is the default")
+    _command(out, f'purge request --phrase "{sandbox.phrase}"')
+    with _progress(out) as watch:
+        engine = Engine.open(sandbox.manifest, registry(), environ=environ, watch=watch)
+        shown = engine.show(wanted).outcome
+    _print(out, shown)
+
+    _heading(out, "3", "Doing it")
+    _command(out, f'purge request --phrase "{sandbox.phrase}" --apply')
+    with _progress(out) as watch:
+        engine = Engine.open(sandbox.manifest, registry(), environ=environ, watch=watch)
+        outcome = engine.request(wanted, reason=REASON, apply=True)
+    _print(out, outcome)
+    _counts(out, "Looked for without purge, by plain clients, it stands in", look())
+    return shown, outcome, sandbox.suggestions
 
 
 def _heading(out: Console, number: str, text: str) -> None:

@@ -8,18 +8,42 @@ application whose memory is purged. Nothing is ever written outside the folder t
 from __future__ import annotations
 
 import importlib.util
+import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 from purge.errors import MissingDriver, Refused
 from purge_adapters._sandbox import stores
 from purge_adapters._sandbox.looking import look, look_at_bytes
-from purge_adapters._sandbox.manifest import MANIFEST, README
+from purge_adapters._sandbox.manifest import (
+    MANIFEST,
+    README,
+    SERVICES,
+    SERVICES_README,
+    WITH_SERVICES,
+)
+from purge_adapters._sandbox.services import Services, check_programs
+from purge_adapters._sandbox.services_data import (
+    look_at_services,
+    write_answers,
+    write_backups,
+    write_exports,
+)
 from purge_adapters._sandbox.story import GUEST_ID, LESSON_ID, PHRASE, TODAY
 
-__all__ = ["Sandbox", "Suggestion", "build", "look", "look_at_bytes"]
+__all__ = [
+    "Sandbox",
+    "Services",
+    "Suggestion",
+    "build",
+    "check_programs",
+    "look",
+    "look_at_bytes",
+    "look_at_services",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +72,20 @@ class Sandbox:
     suggestions: tuple[Suggestion, ...]
 
 
-def build(folder: Path, say: Callable[[str], None], today: date = TODAY) -> Sandbox:
+def build(
+    folder: Path,
+    say: Callable[[str], None],
+    today: date = TODAY,
+    services: Callable[[Path], Services] | None = None,
+) -> Sandbox:
     """Make the sandbox.
 
     Args:
         folder: made if it is not there; must be empty.
         say: is called with one short sentence for each thing that was made.
         today: the days of the story lie in the week before.
+        services: starts the servers of the sandbox, which are filled too; ``None``: it consists
+            of files alone.
 
     Raises:
         Refused: the folder holds something already.
@@ -79,7 +110,12 @@ def build(folder: Path, say: Callable[[str], None], today: date = TODAY) -> Sand
     manifest = folder / "purge.yaml"
     manifest.write_text(MANIFEST, encoding="utf-8")
     (folder / "README.md").write_text(README, encoding="utf-8")
-    say("A manifest that names these five sites: purge.yaml")
+    count = "five"
+    if services is not None:
+        _fill(folder, say, services(folder))
+        count = "eight"
+    say(f"A manifest that names these {count} sites: purge.yaml")
+    run = "./with-services " if services is not None else ""
     return Sandbox(
         folder=folder,
         manifest=manifest,
@@ -88,12 +124,30 @@ def build(folder: Path, say: Callable[[str], None], today: date = TODAY) -> Sand
         guest_id=f"memories:{GUEST_ID}",
         suggestions=(
             Suggestion(
-                f"purge request --id memories:{GUEST_ID}",
+                f"{run}purge request --id memories:{GUEST_ID}",
                 "a guest's data, found by its id: a dry run with a source and a copy to decide on",
             ),
-            Suggestion("purge verify {request}", "looks again now, at every site"),
+            Suggestion(f"{run}purge verify {{request}}", "looks again now, at every site"),
             Suggestion(
-                "purge report {request} --format markdown", "what was done, to file or to send"
+                f"{run}purge report {{request}} --format markdown",
+                "what was done, to file or to send",
             ),
         ),
     )
+
+
+def _fill(folder: Path, say: Callable[[str], None], services: Services) -> None:
+    environment = services.environment
+    answers = write_answers(environment["REDIS_URL"])
+    say(f"Cache: {answers} answers in Redis, with its append-only file and dump")
+    exports = write_exports(environment)
+    say(f"Exports: {exports} records in S3, and an older version of them")
+    nights = write_backups(folder, environment, datetime.now().astimezone())
+    say(f"Backups: {nights} nights in restic, of which ten are kept")
+    with (folder / "purge.yaml").open("a", encoding="utf-8") as manifest:
+        manifest.write(SERVICES)
+    with (folder / "README.md").open("a", encoding="utf-8") as readme:
+        readme.write(SERVICES_README)
+    script = folder / "with-services"
+    script.write_text(WITH_SERVICES.format(python=shlex.quote(sys.executable)), encoding="utf-8")
+    script.chmod(0o755)

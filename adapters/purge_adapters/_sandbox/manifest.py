@@ -70,6 +70,65 @@ sites:
     action: blank               # keep the place, drop the words, leave a dated line
 """
 
+SERVICES: Final = """\
+
+  # Answers that were computed once, in Redis. One that was made from a purged memory goes,
+  # whatever else it was made from: it can be computed again.
+  cache:
+    adapter: redis
+    url: "${REDIS_URL}"
+    keys: "answer:*"
+    text: [answer]
+    derived_from:
+      memories: ids
+    when_source_purged: delete
+
+  # What is exported to S3 every week: JSON lines in a bucket that keeps old versions.
+  exports:
+    adapter: s3
+    bucket: kettle-exports
+    prefix: memories/
+    format: jsonl
+    id: id
+    text: [content]
+    endpoint_url: "${S3_ENDPOINT_URL}"
+    region_name: us-east-1
+    aws_access_key_id: "${AWS_ACCESS_KEY_ID}"
+    aws_secret_access_key: "${AWS_SECRET_ACCESS_KEY}"
+    addressing_style: path
+    versions: delete            # an old version may go with records that only it has
+    derived_from:
+      memories: $id             # an exported record has the id of its memory
+
+  # The nightly backups, in restic. They are left to age out: the report says until when.
+  backups:
+    adapter: restic
+    repository: backups
+    password_file: backups.password
+    cache_dir: cache
+    covers: [raw-logs, notes, memories, embeddings, summaries]
+    policy: wait                # or rewrite: takes the item out of the snapshots
+    keep: {daily: 10}
+    schedule: {backup: "03:00", forget: "03:30", prune: "03:40"}
+    max_unused: 0               # so that prune leaves nothing of what was dropped
+"""
+
+SERVICES_README: Final = """\
+| `redis` | the files of the cache: answers that were made from memories |
+| `s3` | the files of the S3 server, with a weekly export in two versions |
+| `backups` | ten nights of `data`, in a restic repository |
+
+The servers run only while they are needed. `./with-services COMMAND` starts them, runs a command
+in this folder and stops them again, for instance `./with-services purge check`.
+"""
+
+WITH_SERVICES: Final = """\
+#!/bin/sh
+# Runs a command with the sandbox's Redis and S3 server beside it, and stops them afterwards.
+folder=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+exec {python} -m purge_adapters._sandbox.services "$folder" "$@"
+"""
+
 README: Final = """\
 # Kettle, a café that does not exist
 
