@@ -32,6 +32,10 @@ def report_text(outcome: Outcome) -> RenderableType:
             heading = "Kept, as you decided"
         parts.append(Text(f"\n{heading}", style="bold"))
         parts.extend(Padding(line, (0, 0, 0, 2)) for line in owed)
+    aging = list(_aging(outcome))
+    if aging:
+        parts.append(Text("\nLeft to age out by itself", style="bold"))
+        parts.extend(Padding(line, (0, 0, 0, 2)) for line in aging)
     cleaned = [] if outcome.applied else list(_to_be_cleaned(outcome))
     if cleaned:
         parts.append(
@@ -136,15 +140,35 @@ def _owed(outcome: Outcome) -> Iterator[Text]:
             line.append(problem.sentence, style="default")
             yield line
         for copy in step.residue:
-            if copy.fixable and not outcome.applied:
+            if copy.until is not None or (copy.fixable and not outcome.applied):
                 continue
             if problem is not None and problem.sentence.startswith(f"{copy.where}: "):
                 continue
-            until = f", until {copy.until:%Y-%m-%d}" if copy.until else ""
-            yield Text(f"{step.site}: {copy.where}: {copy.why}{until}", style="dim")
+            yield Text(f"{step.site}: {copy.where}: {copy.why}", style="dim")
         for gap in step.not_checked:
             if problem is None or not problem.sentence.startswith(f"{gap.where}: "):
                 yield Text(f"{step.site}: not checked: {gap.where}: {gap.why}", style="dim")
+
+
+SHOWN: Final = 3
+"""Of how many dated copies of a site each is shown; the JSON report lists all of them."""
+
+
+def _aging(outcome: Outcome) -> Iterator[Text]:
+    """What goes by itself on a date, the last to go first."""
+    for step in outcome.steps:
+        dated = [
+            (copy.until, copy)
+            for copy in step.residue
+            if copy.until is not None and (outcome.applied or not copy.fixable)
+        ]
+        dated.sort(key=lambda pair: pair[0], reverse=True)
+        for until, copy in dated[:SHOWN]:
+            yield Text(f"{step.site}: {copy.where}: {copy.why}; gone by {until:%Y-%m-%d}")
+        more = len(dated) - SHOWN
+        if more > 0:
+            places = "1 place" if more == 1 else f"{more} places"
+            yield Text(f"{step.site}: and {places} more, none of them longer", style="dim")
 
 
 def _to_be_cleaned(outcome: Outcome) -> Iterator[Text]:

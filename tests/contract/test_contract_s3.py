@@ -322,9 +322,8 @@ class TableHarness(S3Harness):
         writer.writeheader()
         for record in records:
             lists = {
-                name: json.dumps(record[name])
+                name: json.dumps(record[name]) if record.get(name) else ""
                 for name in ("source_ids", "other_ids")
-                if record.get(name)
             }
             writer.writerow({**record, **lists})
         return out.getvalue().encode()

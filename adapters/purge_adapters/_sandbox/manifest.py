@@ -126,7 +126,7 @@ WITH_SERVICES: Final = """\
 #!/bin/sh
 # Runs a command with the sandbox's Redis and S3 server beside it, and stops them afterwards.
 folder=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-exec {python} -m purge_adapters._sandbox.services "$folder" "$@"
+exec {python} -m purge_adapters._sandbox "$folder" "$@"
 """
 
 README: Final = """\

@@ -3,7 +3,7 @@
 They listen on this machine alone, keep their files below the sandbox's folder, and end with the
 process that started them, however it ends. Also a program of its own:
 
-    python -m purge_adapters._sandbox.services FOLDER COMMAND [ARGUMENT ...]
+    python -m purge_adapters._sandbox FOLDER COMMAND [ARGUMENT ...]
 
 starts them on the files of a sandbox that was built, runs the command in its folder and stops
 them again. It may not import the core, nor any adapter.
@@ -49,7 +49,7 @@ def check_programs() -> None:
     if missing:
         raise MissingDriver(
             f"The sandbox runs real servers and needs {', '.join(missing)} on the PATH. "
-            "'make demo' fetches what is missing; or install it with your package manager (weed is SeaweedFS)."
+            "'make demo' fetches what is missing (weed is SeaweedFS); or install it yourself."
         )
 
 
@@ -192,7 +192,7 @@ class Services:
                 process.terminate()
         for process in self._processes:
             try:
-                process.wait(5)
+                process.wait(2)  # SeaweedFS takes its time; what it has answered is on disk.
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -258,6 +258,3 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
 
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
