@@ -54,8 +54,8 @@ tools: $(STAMP) ## fetch the programs that tests need and the system lacks, into
 bench: $(STAMP) ## benchmarks; prints ratios, asserts nothing
 	$(BIN)/python -m tests.bench
 
-docs: $(STAMP) ## write the parts of the documentation that are made from the program
-	$(BIN)/python -m tests.docs.generate
+docs: $(STAMP) tools ## write the parts of the documentation that are made from the program
+	PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/python -m tests.docs.generate
 
 clean: ## remove .venv, .tools and caches
 	rm -rf $(VENV) .tools dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -63,6 +63,7 @@ def steady(text: str) -> str:
     """Take out of a shown report what differs between runs: id, time, sizes."""
     text = re.sub(r"[0-9A-HJKMNP-TV-Z]{26}", "ID", text)
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
     return re.sub(r"\d+ files?, [\d.]+ [kM]?B", "SIZE", text)
 
 
