@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-import boto3  # noqa: F401  (a child process that is killed must not be killed while importing it)
-import pyarrow
-import pyarrow.parquet
+# A child process that is killed must not be killed while it imports boto3.
+import boto3  # type: ignore[import-untyped]  # noqa: F401  # no types in it
+import pyarrow  # type: ignore[import-untyped]  # no types in it
+import pyarrow.parquet  # type: ignore[import-untyped]  # no types in it
 import zstandard
 
 from purge.adapter import Action
@@ -58,7 +59,7 @@ class S3Harness(Harness):
         super().__init__(folder)
 
     @property
-    def folder(self) -> Path:  # type: ignore[override]  # what looks at the folder sees the bucket
+    def folder(self) -> Path:  # what looks at the folder sees the bucket
         """The folder, in which one file says what the bucket holds: a write there shows here."""
         if self._bucket:
             state = self._folder / "bucket.json"

@@ -49,7 +49,9 @@ class Bucket:
 
     def get(self, key: str, **which: str) -> bytes:
         with closing(self.server.client()) as client:
-            return client.get_object(Bucket=self.name, Key=key, **which)["Body"].read()  # type: ignore[arg-type]  # a version, sometimes
+            which = {name: value for name, value in which.items() if value}
+            body: Any = client.get_object(Bucket=self.name, Key=key, **which)["Body"]  # type: ignore[arg-type]  # a version, sometimes
+            return bytes(body.read())
 
     def versions(self) -> list[tuple[str, str, bool]]:
         """Key, version id, and whether it is a delete marker."""

@@ -47,10 +47,12 @@ def servers(folder: Path) -> list[int]:
 
 
 def wait_until_none(folder: Path) -> list[int]:
+    left = servers(folder)
     for _ in range(100):
-        if not (left := servers(folder)):
-            return []
+        if not left:
+            break
         time.sleep(0.1)
+        left = servers(folder)
     return left
 
 

@@ -155,7 +155,7 @@ def seaweed() -> Server:
                 f"-s3.port.iceberg={more[0]}",
                 f"-s3.port.lance={more[1]}",
                 f"-s3.config={identities}",
-                # Each bucket takes seven volumes; with fewer, larger ones the third finds no room (4.48).
+                # Each bucket takes seven volumes: with fewer the third finds no room (4.48).
                 "-volume.max=5000",
                 "-master.volumeSizeLimitMB=64",
                 "-master.telemetry=false",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from purge.adapter import Site
+from purge.adapter import Adapter, Match, Removal, Site
 from purge.errors import Permanent, Refused
 from purge.targets import Target, TargetKind, Targets
+from purge_adapters._sql_settings import SqlSettings
 from purge_adapters.jsonl import JsonlAdapter, JsonlSettings
 from purge_adapters.markdown import MarkdownAdapter, MarkdownSettings
-from purge_adapters.sql import SqlAdapter, SqlSettings
+from purge_adapters.sql import SqlAdapter
 
 WORDS = "the harbour lights are never switched off"
 
@@ -49,9 +51,7 @@ def test_jsonl_and_markdown_look_into_a_copy_and_clean_it(tmp_path: Path, writte
     site = Site("site", original)
     targets = Targets([Target(1, TargetKind.PHRASE, WORDS)])
     there = site.copied_to(copy)
-    from purge.adapter import Adapter, Match, Removal
-
-    adapters: list[Adapter[object]] = [
+    adapters: list[Adapter[Any]] = [
         JsonlAdapter(there, JsonlSettings(path=paths[0], id="id")),
         MarkdownAdapter(there, MarkdownSettings(path=paths[1])),
     ]
