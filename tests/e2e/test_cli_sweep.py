@@ -221,3 +221,16 @@ def test_a_deadline_that_passes_is_overdue(folder: Path) -> None:
         document(asked)["request"]["id"]
     ]
     assert run(folder, "request", "--phrase", LESSON, "--deadline", "soon").returncode == 2
+
+
+@pytest.mark.parametrize("key", ["path", "key_file"])
+def test_check_refuses_a_ledger_or_key_that_is_backed_up(folder: Path, key: str) -> None:
+    assert run(folder, "check").returncode == 0
+    with (folder / "purge.yaml").open("a") as manifest:
+        manifest.write(f"ledger: {{{key}: data/logs/private}}\n")
+    checked = run(folder, "check", "--json")
+    assert checked.returncode == 1
+    said = {site["site"]: site for site in document(checked)["sites"]}
+    wrong = [line for line in said["backups"]["statements"] if not line["ok"]]
+    assert all("lies under 'logs', which this site backs up" in one["sentence"] for one in wrong)
+    assert wrong
