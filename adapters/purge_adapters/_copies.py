@@ -19,7 +19,7 @@ from purge.adapter import (
     Site,
 )
 from purge.errors import PurgeError
-from purge.targets import Targets
+from purge.targets import Targets, Trace
 
 __all__ = ["Seen", "look_into_copy"]
 
@@ -58,15 +58,17 @@ def look_into_copy(covered: Covered, site: Site, targets: Targets) -> Seen:
     everything = False
     gaps: list[NotChecked] = []
     controls: dict[ControlKind, bool] = {}
+    there: dict[str, Trace] = {}
     try:
         with covered.open(site) as adapter:
             for item in adapter.find(targets):
                 if isinstance(item, Match) and item.readability is not Readability.BLANKED:
                     keys.update(hit.key for hit in item.hits if not hit.scope_unknown)
+                    there[item.id] = item.trace
                 elif isinstance(item, NotChecked):
                     gaps.append(item)
         with covered.open(site) as adapter:
-            for seen in adapter.residue(targets):
+            for seen in adapter.residue(_as_there(targets, site.name, there)):
                 if isinstance(seen, Residue):
                     keys.update(seen.keys)
                     everything = everything or not seen.keys
@@ -84,3 +86,13 @@ def look_into_copy(covered: Covered, site: Site, targets: Targets) -> Seen:
         for code in found
     ]
     return Seen(frozenset(keys), everything, tuple(told), tuple(controls.items()))
+
+
+def _as_there(targets: Targets, site: str, there: dict[str, Trace]) -> Targets:
+    """Return the targets with the records that the copy has as they are in the copy.
+
+    A record may have been edited since, and Chroma gives a vector back in other last digits once
+    its index was written: what the copy could show is what the copy has.
+    """
+    traces = {trace.id: trace for trace in targets.traces(site)} | there
+    return Targets(targets, {site: tuple(traces.values())})

@@ -545,3 +545,14 @@ def test_a_sweep_with_nothing_to_do_writes_no_ledger(memory: Memory) -> None:
     done = memory.engine().sweep(apply=True)
     assert done.items == ()
     assert not (memory.folder / ".purge/ledger.db").exists()
+
+
+def test_a_record_that_was_edited_since_the_snapshot_is_seen_there(memory: Memory) -> None:
+    memory.backup()
+    with memory.database() as database:
+        database.execute("UPDATE memories SET content = ? WHERE id = 'm1'", ("quite other words",))
+    decisions = Decisions(sources=False, copies=False)
+    outcome = asked(memory, Wanted(TargetKind.ID, "m1", "memories"), decisions=decisions)
+    backups = step(outcome, "backups")
+    assert backups.problem is None
+    assert backups.state is State.BACKUP_RETAINED

@@ -25,7 +25,7 @@ from purge_adapters._sandbox.manifest import (
     SERVICES_README,
     WITH_SERVICES,
 )
-from purge_adapters._sandbox.services import Services, check_programs
+from purge_adapters._sandbox.services import Services, check_programs, program_folders
 from purge_adapters._sandbox.services_data import (
     look_at_services,
     write_answers,
@@ -149,5 +149,8 @@ def _fill(folder: Path, say: Callable[[str], None], services: Services) -> None:
     with (folder / "README.md").open("a", encoding="utf-8") as readme:
         readme.write(SERVICES_README)
     script = folder / "with-services"
-    script.write_text(WITH_SERVICES.format(python=shlex.quote(sys.executable)), encoding="utf-8")
+    text = WITH_SERVICES.format(
+        python=shlex.quote(sys.executable), programs=shlex.quote(program_folders())
+    )
+    script.write_text(text, encoding="utf-8")
     script.chmod(0o755)

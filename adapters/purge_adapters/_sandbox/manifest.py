@@ -126,6 +126,8 @@ WITH_SERVICES: Final = """\
 #!/bin/sh
 # Runs a command with the sandbox's Redis and S3 server beside it, and stops them afterwards.
 folder=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+PATH={programs}:$PATH
+export PATH
 exec {python} -m purge_adapters._sandbox "$folder" "$@"
 """
 

@@ -53,6 +53,13 @@ def check_programs() -> None:
         )
 
 
+def program_folders() -> str:
+    """Return where the programs and this Python's own lie, as a part of PATH."""
+    found = [shutil.which(name) for name in PROGRAMS]
+    places = [str(Path(sys.executable).parent), *(str(Path(one).parent) for one in found if one)]
+    return os.pathsep.join(dict.fromkeys(places))
+
+
 class Services:
     """The servers of one sandbox, running while the context lasts.
 
