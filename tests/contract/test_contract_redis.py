@@ -185,6 +185,7 @@ class HashHarness(RedisHarness):
             yield from_fields(said | lists)
 
 
+@pytest.mark.long
 class TestRedisHashes(AdapterContract):
     harness = HashHarness
 
@@ -213,6 +214,7 @@ class ListHarness(RedisHarness):
             yield from_fields(json.loads(item))
 
 
+@pytest.mark.long
 class TestRedisLists(AdapterContract):
     harness = ListHarness
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import boto3  # type: ignore[import-untyped]  # noqa: F401  # no types in it
 import pyarrow  # type: ignore[import-untyped]  # no types in it
 import pyarrow.parquet  # type: ignore[import-untyped]  # no types in it
+import pytest
 import zstandard
 
 from purge.adapter import Action
@@ -436,10 +437,12 @@ class TestLinesWithVersions(AdapterContract):
     harness = S3Harness
 
 
+@pytest.mark.long
 class TestGzipWithoutVersions(RemovingSuite, BreakingSuite, KillingSuite):
     harness = GzipHarness
 
 
+@pytest.mark.long
 class TestArray(RemovingSuite, BreakingSuite):
     harness = ArrayHarness
 
@@ -452,6 +455,7 @@ class TestParquet(RemovingSuite, BreakingSuite):
     harness = ParquetHarness
 
 
+@pytest.mark.long
 class TestObjects(LookingSuite, RemovingSuite, KillingSuite):
     harness = MotoObjectHarness
     # 1,500 objects are more than 5,000 requests; that a listing is read to its end has a test.
