@@ -12,6 +12,7 @@ from typing import Final
 
 from purge_adapters._redis_settings import ID
 
+_ESCAPED: Final = re.compile(rb"\\x([89a-f][0-9a-f])")
 _SPECIAL: Final = frozenset(b"*?[]^-\\")
 
 
@@ -21,6 +22,12 @@ def named(key: bytes) -> str:
     What is no UTF-8 is written as redis-cli prints it: ``\\xff``.
     """
     return key.decode("utf-8", "backslashreplace")
+
+
+def unnamed(name: str) -> bytes:
+    """Return the bytes that an id stands for, if it is the name of a key that is no UTF-8."""
+    written = name.encode("utf-8", "surrogatepass")
+    return _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), written)
 
 
 def is_text(data: bytes) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 from purge.matching import readings
 from purge.targets import NEEDLE_BYTES, NeedleKind, TargetKind, Targets, Trace
 from purge_adapters._bytes import written_forms
+from purge_adapters._redis_keys import unnamed
 from purge_adapters._redis_rdb import Stored
 from purge_adapters._redis_records import unpacked
 from purge_adapters._sql_needles import present
@@ -36,7 +37,7 @@ class Seen:
 
 def forms_of(needle: str) -> tuple[bytes, ...]:
     """Return the bytes in which a needle may stand; none shorter than a needle may be."""
-    found = dict.fromkeys((*written_forms(needle), _bytes(needle)))
+    found = dict.fromkeys((*written_forms(needle), _bytes(needle), unnamed(needle)))
     return tuple(form for form in found if len(form) >= NEEDLE_BYTES)
 
 

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -137,13 +137,19 @@ def _must_have_room(repository: Repository, snapshot: Taken, folder: Path) -> No
 def _put(whole: Path, change: Change) -> None:
     """Make one change in the files that were brought back; all times stay as they were."""
     path = whole.joinpath(*change.inside.parts[1:])
-    around = path.parent.stat()
+    # A rebuilt index lies in a folder of its own, which the snapshot does not have.
+    missing = [folder for folder in path.parents if not folder.exists()]
+    known = missing[-1].parent if missing else path.parent
+    around = known.stat()
     if change.fresh is None:
         path.unlink()
     elif change.is_new:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(change.fresh, path)
         os.chown(path, around.st_uid, around.st_gid)
+        for folder in missing:
+            os.chown(folder, around.st_uid, around.st_gid)
+            folder.chmod(around.st_mode & 0o7777)
     else:
         before = path.stat()
         path.chmod(0o600)
@@ -152,7 +158,7 @@ def _put(whole: Path, change: Change) -> None:
             shutil.copyfileobj(new, old)
         path.chmod(before.st_mode & 0o7777)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    os.utime(path.parent, ns=(around.st_atime_ns, around.st_mtime_ns))
+    os.utime(known, ns=(around.st_atime_ns, around.st_mtime_ns))
 
 
 def _zone_of(time: datetime, zone: tzinfo) -> tuple[str, tzinfo]:
@@ -237,23 +243,50 @@ def is_replacement(
     """
     if not same_origin(new, old):
         return False
+    before, after = (_listed(repository, one) for one in (old, new))
+    added = {
+        str(parent)
+        for change in changes
+        if change.is_new
+        for parent in change.inside.parents[:-1]
+        if str(parent) not in before
+    }
     expected = {str(change.inside): change.sign for change in changes}
+    expected |= {f"{folder}/": "+" for folder in added}
     differ: dict[str, str] = {}
     with repository.restic.output("diff", "--json", old.id, new.id) as lines:
         for line in lines:
             item = json.loads(line)
             if item.get("message_type") == "change":
                 differ[item["path"]] = item["modifier"]
-    if differ != expected:
+    if _shape(differ, before) != _shape(expected, before):
         return False
-    before, after = (_listed(repository, one) for one in (old, new))
-    loose = {str(change.inside) for change in changes}
+    loose = {path.rstrip("/") for path in differ}
     below = [str(there) for there in roots(Trees(repository), old).values()]
     return all(
         before.get(path) == after.get(path)
         for path in before.keys() | after.keys()
         if path not in loose and any(_is_below(path, top) for top in below)
     )
+
+
+def _shape(signs: Mapping[str, str], before: Container[str]) -> list[tuple[str, str]]:
+    """Return changes without the names of new folders: an index made again has another each time.
+
+    Args:
+        signs: what ``restic diff`` shows, by path; folders end in a slash.
+        before: the paths that the old snapshot has.
+    """
+    shape = []
+    for path, sign in signs.items():
+        above = [path.rstrip("/")] if path.endswith("/") else []
+        above += map(str, PurePosixPath(path).parents[:-1])
+        new = [folder for folder in above if folder not in before]
+        if sign == "+" and new:
+            top = PurePosixPath(new[-1])
+            path = f"{top.parent}/\0{path[len(str(top)) :]}"
+        shape.append((path, sign))
+    return sorted(shape)
 
 
 def _is_below(path: str, top: str) -> bool:

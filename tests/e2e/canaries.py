@@ -279,18 +279,39 @@ def canaries(folder: Path) -> dict[str, list[str]]:
             content = decompress(path)
             for name, forms in needles().items():
                 for form in forms:
-                    if any(True for _ in _places(content, form)):
+                    if any(True for _ in places(content, form)):
                         found.setdefault(name, []).append(str(path.relative_to(folder)))
                         break
     return found
 
 
-def _places(content: bytes, form: bytes) -> Iterator[int]:
+def places(content: bytes, form: bytes) -> Iterator[int]:
+    """Yield where a form of a needle stands and is not the beginning of a near miss."""
     at = content.find(form)
     while at >= 0:
         if content[at + len(form) : at + len(form) + 2].strip(b"\0")[:1] not in (b"Y", b"y"):
             yield at
         at = content.find(form, at + 1)
+
+
+def assert_neighbours(after: dict[str, Any], before: dict[str, Any]) -> None:
+    """Two looks: whatever holds no canary is as it was, and what derives from one is gone."""
+    hits = [line.encode() for line in written_forms()]
+    hits.append(hits[0].replace(b"log-1", b"log-9"))
+    for name, lines in before["logs"].items():
+        assert after["logs"][name] == [line for line in lines if line not in hits], name
+    assert after["rows"] == [row for row in before["rows"] if row[0] != ID]
+    assert after["words"] == len(NEAR)
+    vectors, had = after["vectors"], before["vectors"]
+    assert vectors["records"] == [one for one in had["records"] if one[0] != ID]
+    assert vectors["query"] == [id for id in had["query"] if id != ID]
+    assert vectors["metadata"] == had["metadata"]
+    keys, others = after["notes"]["keys.md"], after["notes"]["list.md"]
+    assert b"The bell is broken.\r\n" in keys
+    assert f"- {NEAR[0]}\r\n- the bell ^bell\r\n".encode() in keys
+    assert b"# Rest\n\nkept\n" in others
+    assert NEAR[0].encode() in after["summaries"]
+    assert b"in other words" not in after["summaries"].lower()
 
 
 if __name__ == "__main__":

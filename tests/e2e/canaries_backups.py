@@ -9,14 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
+
+from tests.e2e.canaries import canaries
 
 PASSWORD_FILE: Final = "password"
 KEEP_DAILY: Final = 4
@@ -142,26 +145,43 @@ def plant(backups: Backups, data: Path, other: Path) -> None:
     backups.backup(due, str(data))
 
 
-def contents(backups: Backups) -> dict[tuple[str, str], Mapping[str, tuple[Any, bytes]]]:
-    """Return every file of every snapshot, by the snapshot's time and host."""
-    seen = {}
-    for one in backups.snapshots():
-        files: dict[str, tuple[Any, bytes]] = {}
-        with tarfile.open(fileobj=BytesIO(backups.run("dump", one["id"], "/"))) as archive:
-            for member in archive:
-                got = archive.extractfile(member) if member.isreg() else None
-                kind = (member.type, member.mode, member.mtime, member.linkname)
-                files["/" + member.name] = (kind, got.read() if got is not None else b"")
-        seen[one["time"][:19], one["hostname"]] = files
-    return seen
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What restic shows of a repository.
+
+    Args:
+        about: of each snapshot its time, host, tags and paths, oldest first.
+        ids: of the snapshots, by their first tag, or the host where there is none.
+        contents: every file of every snapshot, by the snapshot's time and host.
+        blobs: the ids of all data that is stored.
+    """
+
+    about: list[Any]
+    ids: dict[str, str]
+    contents: dict[tuple[str, str], dict[str, tuple[Any, bytes]]]
+    blobs: list[str]
+
+    @classmethod
+    def of(cls, backups: Backups) -> Seen:
+        """Look at all of a repository."""
+        about, ids, contents = [], {}, {}
+        for one in backups.snapshots():
+            time, host = one["time"][:19], one["hostname"]
+            about.append((time, host, one.get("tags"), one["paths"]))
+            ids[(one.get("tags") or [host])[0]] = one["id"]
+            contents[time, host] = _files(backups.run("dump", one["id"], "/"))
+        assert len(contents) == len(about)
+        return cls(about, ids, contents, blobs(backups))
 
 
-def about(backups: Backups) -> list[Any]:
-    """Return what must stay of every snapshot: its time, host, tags and paths."""
-    return [
-        (one["time"][:19], one["hostname"], one.get("tags"), one["paths"])
-        for one in backups.snapshots()
-    ]
+def _files(packed: bytes) -> dict[str, tuple[Any, bytes]]:
+    files: dict[str, tuple[Any, bytes]] = {}
+    with tarfile.open(fileobj=BytesIO(packed)) as archive:
+        for member in archive:
+            got = archive.extractfile(member) if member.isreg() else None
+            kind = (member.type, member.mode, member.mtime, member.uid, member.linkname)
+            files["/" + member.name] = (kind, got.read() if got is not None else b"")
+    return files
 
 
 def unpack(files: Mapping[str, tuple[Any, bytes]], folder: Path) -> None:
@@ -173,19 +193,34 @@ def unpack(files: Mapping[str, tuple[Any, bytes]], folder: Path) -> None:
             path.write_bytes(content)
 
 
-def blobs(backups: Backups) -> dict[str, bytes]:
-    """Return every blob of data that the repository still stores, by its id, unpacked."""
+def blobs(backups: Backups) -> list[str]:
+    """Return the ids of all data that the repository stores, whether a snapshot needs it or not."""
     listed = backups.run("list", "blobs").decode().split("\n")
-    ids = [line.split()[1] for line in listed if line.startswith("data")]
-    return {id: backups.run("cat", "blob", id) for id in ids}
+    return sorted(line.split()[1] for line in listed if line.startswith("data"))
 
 
-def files_of(folder: Path, names: Sequence[str] = ()) -> dict[str, str]:
+def holding(backups: Backups, folder: Path, ids: Iterable[str]) -> set[str]:
+    """Return in which of some blobs a canary stands.
+
+    Args:
+        backups: the repository.
+        folder: does not exist; for the blobs, while they are looked at.
+        ids: of the blobs; they name their content.
+    """
+    folder.mkdir()
+    for id in ids:
+        (folder / f"{id}.blob").write_bytes(backups.run("cat", "blob", id))
+    found = canaries(folder)
+    shutil.rmtree(folder)
+    return {Path(place).stem for places in found.values() for place in places}
+
+
+def files_of(folder: Path) -> dict[str, str]:
     """Return the digests of the files below a folder, of a repository that must not change."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.relative_to(folder).parts[0] not in names
+        if path.is_file()
     }
 
 

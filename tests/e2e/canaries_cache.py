@@ -47,7 +47,7 @@ def build(folder: Path) -> None:
             _plant_chats(client)
             client.set("answer:earlier", EARLIER)
             client.delete("answer:earlier")
-            client.save()  # type: ignore[no-untyped-call]  # redis-py has no types for it
+            client.save()
             client.set("other:later", "outside of the site")
     finally:
         server.stop()
