@@ -19,9 +19,16 @@ FOLDER = Path(__file__).parents[3] / "manifests"
 EXAMPLES = sorted(path.name for path in FOLDER.glob("*.yaml"))
 
 
+ENVIRONMENT = {
+    "REDIS_URL": "redis://localhost/0",
+    "RESTIC_REPOSITORY": "backups",
+    "RESTIC_PASSWORD_FILE": "backups.password",
+}
+
+
 def load(name: str, folder: Path) -> Manifest:
     shutil.copy(FOLDER / name, folder / name)
-    return load_manifest(folder / name, {}, built_in())
+    return load_manifest(folder / name, ENVIRONMENT, built_in())
 
 
 def test_there_are_examples_and_the_readme_names_each() -> None:
@@ -80,7 +87,14 @@ def test_the_personal_memory_derives_as_it_says(tmp_path: Path) -> None:
         "memories",
         "embeddings",
         "summaries",
+        "cache",
+        "exports",
+        "backups",
     )
+    files = ("raw-logs", "notes", "memories", "embeddings", "summaries")
+    assert manifest.sites["backups"].covers == files
+    assert manifest.safety.snapshot is not None
+    assert manifest.markers is not None
     assert manifest.ancestors("summaries") == {"memories", "raw-logs"}
     assert manifest.sites["summaries"].action is Action.BLANK
 
