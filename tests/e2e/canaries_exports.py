@@ -125,7 +125,7 @@ class Seaweed:
             client.get_object(Bucket="is-it-there", Key="yes")["Body"].read()
 
     def kill(self) -> None:
-        """End it without a chance to save anything, and take its sockets away, too."""
+        """End it without a chance to save anything, and take away its sockets outside."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

@@ -73,6 +73,18 @@ def test_nothing_outlives_the_process(tmp_path: Path, number: signal.Signals) ->
     assert wait_until_none(tmp_path) == []
 
 
+def test_it_leaves_no_socket_behind(tmp_path: Path) -> None:
+    before = set(Path("/tmp").glob("seaweedfs-*.sock"))
+    with Services(tmp_path) as services:
+        mine = {path for port in services._ports for path in sockets_of(port)}
+        assert mine, "the look must see the sockets while the server runs"
+    assert not any(path.exists() for path in mine - before)
+
+
+def sockets_of(port: int) -> list[Path]:
+    return list(Path("/tmp").glob(f"seaweedfs-*-{port}.sock"))
+
+
 def test_what_was_written_is_there_again_after_a_restart(tmp_path: Path) -> None:
     import redis
 

@@ -22,6 +22,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -165,8 +166,7 @@ def seaweed() -> Server:
             stderr=log,
             start_new_session=True,
         )
-    # It makes a socket outside of its folder, and leaves it there.
-    atexit.register(Path(f"/tmp/seaweedfs-s3-grpc-{s3_grpc}.sock").unlink, missing_ok=True)
+    atexit.register(_remove_sockets, ports)
     atexit.register(_end, process)
     url = f"http://127.0.0.1:{s3}"
     _wait(url, process, folder / "log")
@@ -216,6 +216,13 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
             client.close()
             return
         time.sleep(0.2)
+
+
+def _remove_sockets(ports: Sequence[int]) -> None:
+    """Take away the sockets that it makes outside of its folder and leaves there."""
+    for port in ports:
+        for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+            left.unlink(missing_ok=True)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -76,6 +76,7 @@ class Services:
         self.folder = folder.resolve()
         self._processes: list[subprocess.Popen[bytes]] = []
         self._short: Path | None = None
+        self._ports: list[int] = []
         self._handlers: dict[int, Any] = {}
         self.environment: Mapping[str, str] = {}
         """What the manifest and plain clients need to reach them."""
@@ -149,7 +150,7 @@ class Services:
         del keys
         folder = self.folder / "s3"
         folder.mkdir(exist_ok=True)
-        ports = _free_ports(10)
+        ports = self._ports = _free_ports(10)
         names = ("master", "volume", "filer", "s3")
         options = [f"-{name}.port={ports[n]}" for n, name in enumerate(names)]
         options += [f"-{name}.port.grpc={ports[n + 4]}" for n, name in enumerate(names)]
@@ -204,6 +205,10 @@ class Services:
                 process.kill()
                 process.wait()
         self._processes.clear()
+        for port in self._ports:
+            # SeaweedFS 4.48 makes sockets there, whatever folder it is given, and leaves them.
+            for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                left.unlink(missing_ok=True)
         if self._short is not None:
             shutil.rmtree(self._short, ignore_errors=True)
             self._short = None
