@@ -64,7 +64,7 @@ class Sandbox:
     folder: Path
     manifest: Path
     phrase: str
-    """The wrong lesson in words: finds it at all five sites, the copy without lineage too."""
+    """The wrong lesson in words: finds it at every site, the copy without lineage too."""
     record_id: str
     """The wrong lesson as ``SITE:ID``: shows closure, the kept source and possible copies."""
     guest_id: str
