@@ -164,7 +164,8 @@ class Week:
             self.back_up()
         shown = self.engine().sweep()
         done = self.engine().sweep(apply=True)
-        assert [planned(item) for item in shown.items] == [planned(item) for item in done.items]
+        for told, was in zip(shown.items, done.items, strict=True):
+            assert planned(told) == planned(was), (self.now, planned(told), planned(was))
         if learn is not None:
             learn(done)
         for item in done.items:
