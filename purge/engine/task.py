@@ -82,6 +82,12 @@ class Task:
     """What had come back in this run."""
     reappeared: dict[str, Reappearance] = field(default_factory=dict)
     """By site: what had come back in this run."""
+    before: datetime | None = None
+    """When something was last taken out before this run. What this run removes must not change
+    what it takes: it would remove more than it showed."""
+
+    def __post_init__(self) -> None:
+        self.before = self.kept.last_removed
 
     @property
     def carried_out(self) -> bool:
@@ -103,7 +109,7 @@ class Task:
         return Again(
             created=self.request.created,
             now=now,
-            removed=self.kept.last_removed,
+            removed=self.before,
             texts=said(removed),
             derived=derived,
             looked=frozenset(self.kept.looked),

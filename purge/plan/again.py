@@ -73,7 +73,7 @@ class Again:
             return Coming.RESTATED
         if not later and (self.removed is None or site not in self.looked):
             return Coming.GOES  # It was there all along, and no run has got to it yet.
-        if site in self.derived and self._in_time(match):
+        if site in self.derived and not spared and self._in_time(match):
             return Coming.BACK
         return Coming.SEEN_AGAIN
 

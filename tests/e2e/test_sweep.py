@@ -556,3 +556,14 @@ def test_a_record_that_was_edited_since_the_snapshot_is_seen_there(memory: Memor
     backups = step(outcome, "backups")
     assert backups.problem is None
     assert backups.state is State.BACKUP_RETAINED
+
+
+def test_what_waits_for_a_person_is_not_taken_with_what_came_back(memory: Memory) -> None:
+    asked(memory)
+    memory.now += timedelta(days=5)
+    memory.write("summaries/late.md", f"- somebody says again: {LESSON}\n- rest\n")
+    memory.log("u1", f"Keep in mind: {LESSON}.", NIGHT - timedelta(days=3))
+    for _ in range(3):
+        done = memory.night()
+        assert memory.says(LESSON) == {"summaries/late.md"}
+        assert codes(done.items[0].outcome)["summaries"] == "seen-again"

@@ -57,6 +57,8 @@ def test_within_the_day_a_derived_record_goes(site: str, coming: Coming) -> None
 
 def test_what_stood_there_at_the_time_is_not_taken_for_what_was_removed() -> None:
     assert again().judge("logs", record(TEXT), spared=True) is Coming.SEEN_AGAIN
+    soon = again(now=REMOVED + SETTLE)
+    assert soon.judge("summaries", record(f"it says {TEXT}"), spared=True) is Coming.SEEN_AGAIN
 
 
 def test_a_site_that_no_run_got_to_is_done_as_asked() -> None:
