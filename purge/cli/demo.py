@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
+import shlex
 import tempfile
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +46,8 @@ def demo(
 
     It touches nothing but the sandbox.
     """
+    from rich.markup import escape
+
     from purge.cli.wiring import SANDBOX
 
     out = console(stderr=as_json)
@@ -56,13 +58,11 @@ def demo(
     with ExitStack() as stack:
         shown, outcome, suggestions = _run(out, module, place, stack)
     _heading(out, "4", "It is yours to try")
-    out.print(
-        f"  The sandbox is in {place}; its servers are stopped.", markup=False, soft_wrap=True
-    )
-    out.print(f"  cd {place} && export PATH={_programs()}:$PATH", markup=False, soft_wrap=True)
+    out.print("  The servers are stopped; with-services starts them for one command.")
+    out.print(f"  [bold]cd {escape(shlex.quote(str(place)))}[/bold]", soft_wrap=True)
     for suggestion in suggestions:
         command = suggestion.command.replace("{request}", outcome.request.id)
-        out.print(f"  [bold]{command}[/bold]", soft_wrap=True)
+        out.print(f"  [bold]{escape(command)}[/bold]", soft_wrap=True)
         out.print(f"      {suggestion.shows}", style="dim", soft_wrap=True)
     if as_json:
         from purge.report.document import report_document
@@ -94,8 +94,9 @@ def _run(
         return services
 
     with out.status("building the sandbox"):
+        today = module.last_night(datetime.now(UTC)).date()
         sandbox = module.build(
-            place, lambda line: out.print(f"  {line}", markup=False), datetime.now().date(), start
+            place, lambda line: out.print(f"  {line}", markup=False), today, start
         )
     environ = {**os.environ, **services.environment}
 
@@ -119,6 +120,8 @@ def _run(
         outcome = engine.request(wanted, reason=REASON, apply=True)
     _print(out, outcome)
     _counts(out, "Looked for without purge, by plain clients, it stands in", look())
+    if outcome.until is not None:
+        out.print(f"  The backups let go of the last of it by {outcome.until:%Y-%m-%d}.")
     return shown, outcome, sandbox.suggestions
 
 
@@ -141,13 +144,11 @@ def _print(out: Console, outcome: Outcome) -> None:
 
 
 def _counts(out: Console, sentence: str, counts: Mapping[str, int]) -> None:
+    from rich.padding import Padding
+
     places = [f"{site} {count}" for site, count in counts.items() if count]
-    out.print(f"  {sentence}: {', '.join(places) or 'nothing any more'}", markup=False)
-
-
-def _programs() -> Path:
-    """The folder of the ``purge`` that runs now, for the commands to try."""
-    return Path(sys.executable).parent
+    text = f"{sentence}: {', '.join(places) or 'nothing any more'}"
+    out.print(Padding(text, (0, 0, 0, 2)))
 
 
 @contextmanager

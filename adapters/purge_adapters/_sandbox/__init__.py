@@ -12,7 +12,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from pathlib import Path
 
 from purge.errors import MissingDriver, Refused
@@ -27,12 +27,13 @@ from purge_adapters._sandbox.manifest import (
 )
 from purge_adapters._sandbox.services import Services, check_programs, program_folders
 from purge_adapters._sandbox.services_data import (
+    last_night,
     look_at_services,
     write_answers,
     write_backups,
     write_exports,
 )
-from purge_adapters._sandbox.story import GUEST_ID, LESSON_ID, PHRASE, TODAY
+from purge_adapters._sandbox.story import GUEST_ID, LESSON_ID, PHRASE, TODAY, ZONE
 
 __all__ = [
     "Sandbox",
@@ -40,6 +41,7 @@ __all__ = [
     "Suggestion",
     "build",
     "check_programs",
+    "last_night",
     "look",
     "look_at_bytes",
     "look_at_services",
@@ -83,7 +85,7 @@ def build(
     Args:
         folder: made if it is not there; must be empty.
         say: is called with one short sentence for each thing that was made.
-        today: the days of the story lie in the week before.
+        today: the days of the story lie in the week before; its backups end that morning.
         services: starts the servers of the sandbox, which are filled too; ``None``: it consists
             of files alone.
 
@@ -112,7 +114,7 @@ def build(
     (folder / "README.md").write_text(README, encoding="utf-8")
     count = "five"
     if services is not None:
-        _fill(folder, say, services(folder))
+        _fill(folder, say, services(folder), today)
         count = "eight"
     say(f"A manifest that names these {count} sites: purge.yaml")
     run = "./with-services " if services is not None else ""
@@ -125,7 +127,7 @@ def build(
         suggestions=(
             Suggestion(
                 f"{run}purge request --id memories:{GUEST_ID}",
-                "a guest's data, found by its id: a dry run with a source and a copy to decide on",
+                "a guest's data by its id: a dry run, with a source and a copy to decide",
             ),
             Suggestion(f"{run}purge verify {{request}}", "looks again now, at every site"),
             Suggestion(
@@ -136,14 +138,14 @@ def build(
     )
 
 
-def _fill(folder: Path, say: Callable[[str], None], services: Services) -> None:
+def _fill(folder: Path, say: Callable[[str], None], services: Services, today: date) -> None:
     environment = services.environment
     answers = write_answers(environment["REDIS_URL"])
     say(f"Cache: {answers} answers in Redis, with its append-only file and dump")
     exports = write_exports(environment)
     say(f"Exports: {exports} records in S3, and an older version of them")
-    nights = write_backups(folder, environment, datetime.now().astimezone())
-    say(f"Backups: {nights} nights in restic, of which ten are kept")
+    nights = write_backups(folder, environment, datetime.combine(today, time(3), ZONE))
+    say(f"Backups: {nights} nightly snapshots in restic")
     with (folder / "purge.yaml").open("a", encoding="utf-8") as manifest:
         manifest.write(SERVICES)
     with (folder / "README.md").open("a", encoding="utf-8") as readme:

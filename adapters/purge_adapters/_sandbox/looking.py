@@ -30,7 +30,9 @@ SITES: Final[Mapping[str, str]] = {
     "embeddings": "data/chroma",
     "summaries": "data/summaries",
 }
-"""Where each site of the manifest lies."""
+"""Where each site of the manifest lies that is made of files."""
+CACHE: Final = "redis"
+"""Where Redis keeps its files."""
 
 _BORDER: Final = re.compile(r"\n[ \t]*\n|\n(?=- )")
 _PREFIX: Final = re.compile(r"^[ \t]*(?:(?:>|#+|[-*])[ \t]+)*", re.MULTILINE)
@@ -73,10 +75,13 @@ def look_at_bytes(folder: Path) -> Mapping[str, int]:
 
     As UTF-8, composed and not, over line breaks, as UTF-16, as JSON escapes, and as its vector.
     Deleted rows, queues and free pages are bytes too, so there may be more than a reader finds.
+    Of the servers only Redis has files that show their bytes: restic encrypts its own, and those
+    of the S3 server are nobody's business but its own.
     """
-    return {
-        site: sum(_count(path) for path in _files(folder / place)) for site, place in SITES.items()
-    }
+    places = dict(SITES)
+    if (folder / CACHE).is_dir():
+        places["cache"] = CACHE
+    return {site: sum(_count(path) for path in _files(folder / at)) for site, at in places.items()}
 
 
 def _count(path: Path) -> int:
@@ -157,6 +162,12 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _strings(item)
+
+
+def holds(content: bytes, phrase: str = PHRASE) -> bool:
+    """Whether a text holds the phrase for a reader, over line breaks and marks of quotes."""
+    text = _PREFIX.sub("", content.decode("utf-8", "replace"))
+    return re.search(rf"{re.escape(_plain(phrase))}(?!\w)", _plain(text)) is not None
 
 
 def _plain(text: str) -> str:

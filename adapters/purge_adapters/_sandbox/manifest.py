@@ -96,11 +96,12 @@ SERVICES: Final = """\
     aws_access_key_id: "${AWS_ACCESS_KEY_ID}"
     aws_secret_access_key: "${AWS_SECRET_ACCESS_KEY}"
     addressing_style: path
-    versions: delete            # an old version may go with records that only it has
+    versions: keep              # an old version with records that only it has is left, and said
     derived_from:
       memories: $id             # an exported record has the id of its memory
 
-  # The nightly backups, in restic. They are left to age out: the report says until when.
+  # The nightly backups, in restic. They are left to age out, and the report says until when.
+  # For that it has to know what runs by itself: what is kept, and when the rest is dropped.
   backups:
     adapter: restic
     repository: backups
@@ -108,8 +109,8 @@ SERVICES: Final = """\
     cache_dir: cache
     covers: [raw-logs, notes, memories, embeddings, summaries]
     policy: wait                # or rewrite: takes the item out of the snapshots
-    keep: {daily: 10}
-    schedule: {backup: "03:00", forget: "03:30", prune: "03:40"}
+    keep: {daily: 10}           # as in 'restic forget --keep-daily 10'
+    schedule: {backup: "03:00", forget: "03:30", prune: "03:40"}    # every night
     max_unused: 0               # so that prune leaves nothing of what was dropped
 """
 
@@ -118,8 +119,11 @@ SERVICES_README: Final = """\
 | `s3` | the files of the S3 server, with a weekly export in two versions |
 | `backups` | ten nights of `data`, in a restic repository |
 
-The servers run only while they are needed. `./with-services COMMAND` starts them, runs a command
-in this folder and stops them again, for instance `./with-services purge check`.
+What else lies here belongs to them: their logs, a key for S3 in `s3.json`, the password and the
+cache of restic. The servers run only while they are needed: `./with-services COMMAND` starts
+them, runs a command in this folder and stops them again, for instance
+`./with-services purge check`. It also says to the command where they are, in the environment
+variables that the manifest names.
 """
 
 WITH_SERVICES: Final = """\

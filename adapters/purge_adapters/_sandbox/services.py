@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import secrets
@@ -24,12 +25,13 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from purge.errors import MissingDriver, Permanent
+from purge.errors import MissingDriver, Permanent, Refused
+from purge_adapters._sandbox.looking import CACHE
 
 PROGRAMS: Final = ("redis-server", "weed", "restic")
 BUCKET: Final = "kettle-exports"
@@ -69,13 +71,15 @@ class Services:
     Raises:
         MissingDriver: a program is missing.
         Permanent: a server does not start.
+        Refused: they run already, for somebody else.
     """
 
     def __init__(self, folder: Path) -> None:
         check_programs()
         self.folder = folder.resolve()
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[tuple[subprocess.Popen[bytes], signal.Signals]] = []
         self._short: Path | None = None
+        self._lock: int | None = None
         self._ports: list[int] = []
         self._handlers: dict[int, Any] = {}
         self.environment: Mapping[str, str] = {}
@@ -104,11 +108,13 @@ class Services:
         # A socket's path has room for about a hundred characters.
         self._short = Path(tempfile.mkdtemp(prefix="purge-"))
         keys = self._keys()
-        redis = self._start_redis(self._short)
-        s3 = self._start_s3(keys)
+        self._alone()
+        at = self._short / "redis.sock"
+        redis = self._start_redis(at)
+        url, s3 = self._start_s3()
         self.environment = {
-            "REDIS_URL": redis,
-            "S3_ENDPOINT_URL": s3,
+            "REDIS_URL": f"unix://{at}?db=0",
+            "S3_ENDPOINT_URL": url,
             "AWS_ACCESS_KEY_ID": keys["access"],
             "AWS_SECRET_ACCESS_KEY": keys["secret"],
             "AWS_DEFAULT_REGION": REGION,
@@ -116,6 +122,18 @@ class Services:
             "RESTIC_PASSWORD_FILE": str(self.folder / "backups.password"),
             "RESTIC_CACHE_DIR": str(self.folder / "cache"),
         }
+        self._wait("Redis", redis, lambda: _answers(at))
+        self._wait("the S3 server", s3, lambda: _is_healthy(url) and _serves(self.environment))
+
+    def _alone(self) -> None:
+        """Hold the sandbox for this process: two servers on the same files would spoil them."""
+        self._lock = os.open(self.folder / "s3.json", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                "The servers of this sandbox run already, for another command. Wait for its end."
+            ) from None
 
     def _keys(self) -> dict[str, str]:
         """Return the keys of the S3 server, made once for a sandbox."""
@@ -132,22 +150,19 @@ class Services:
         pair = json.loads(path.read_text(encoding="utf-8"))["identities"][0]["credentials"][0]
         return {"access": pair["accessKey"], "secret": pair["secretKey"]}
 
-    def _start_redis(self, short: Path) -> str:
-        folder = self.folder / "redis"
+    def _start_redis(self, at: Path) -> subprocess.Popen[bytes]:
+        folder = self.folder / CACHE
         folder.mkdir(exist_ok=True)
-        at = short / "redis.sock"
-        process = self._run(
+        return self._run(
             [
                 *("redis-server", "--port", "0", "--unixsocket", str(at), "--dir", str(folder)),
                 *("--appendonly", "yes", "--save", "3600 1", "--daemonize", "no"),
             ],
             folder,
+            ends_by=signal.SIGTERM,
         )
-        self._wait("Redis", process, lambda: at.exists() and _answers(at))
-        return f"unix://{at}?db=0"
 
-    def _start_s3(self, keys: Mapping[str, str]) -> str:
-        del keys
+    def _start_s3(self) -> tuple[str, subprocess.Popen[bytes]]:
         folder = self.folder / "s3"
         folder.mkdir(exist_ok=True)
         ports = self._ports = _free_ports(10)
@@ -162,14 +177,20 @@ class Services:
                 f"-s3.config={self.folder / 's3.json'}",
                 # With fewer, larger volumes the third bucket finds no room (tried with 4.48).
                 *("-volume.max=300", "-master.volumeSizeLimitMB=64", "-master.telemetry=false"),
+                # One server alone. Without it the parts miss each other every other time, and the
+                # first object can be read five seconds later.
+                "-master.peers=none",
             ],
             folder,
+            # Asked to end it takes more than two seconds (4.48). What it has answered is in its
+            # files either way.
+            ends_by=signal.SIGKILL,
         )
-        url = f"http://127.0.0.1:{ports[3]}"
-        self._wait("the S3 server", process, lambda: _is_healthy(url))
-        return url
+        return f"http://127.0.0.1:{ports[3]}", process
 
-    def _run(self, command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    def _run(
+        self, command: Sequence[str], folder: Path, ends_by: signal.Signals
+    ) -> subprocess.Popen[bytes]:
         log = (self.folder / f"{folder.name}.log").open("ab")
         with log:
             process = subprocess.Popen(
@@ -181,10 +202,10 @@ class Services:
                 start_new_session=True,
                 preexec_fn=_die_with_parent,
             )
-        self._processes.append(process)
+        self._processes.append((process, ends_by))
         return process
 
-    def _wait(self, name: str, process: subprocess.Popen[bytes], ready: Any) -> None:
+    def _wait(self, name: str, process: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
         give_up = time.monotonic() + _PATIENCE_S
         while not ready():
             if process.poll() is not None or time.monotonic() > give_up:
@@ -195,12 +216,11 @@ class Services:
 
     def stop(self) -> None:
         """End the servers. Ending them twice is harmless."""
-        for process in self._processes:
-            if process.poll() is None:
-                process.terminate()
-        for process in self._processes:
+        for process, ends_by in self._processes:
+            process.send_signal(ends_by)
+        for process, _ in self._processes:
             try:
-                process.wait(2)  # SeaweedFS takes its time; what it has answered is on disk.
+                process.wait(5)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -212,6 +232,9 @@ class Services:
         if self._short is not None:
             shutil.rmtree(self._short, ignore_errors=True)
             self._short = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         self._handlers.clear()
@@ -222,9 +245,13 @@ def _end_by_signal(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
+_LIBRARY: Final = ctypes.CDLL(None)
+"""Opened here: between fork and exec is no time to."""
+
+
 def _die_with_parent() -> None:
     """Let a server end when this process is killed without a chance to stop it (Linux)."""
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    _LIBRARY.prctl(_DIE_WITH_PARENT, signal.SIGKILL)
 
 
 def _answers(at: Path) -> bool:
@@ -245,6 +272,47 @@ def _is_healthy(url: str) -> bool:
         return False
 
 
+def s3_client(environment: Mapping[str, str]) -> Any:
+    """Return a plain client of the sandbox's S3 server."""
+    import boto3  # type: ignore[import-untyped]  # no types in it
+    from botocore.config import Config  # type: ignore[import-untyped]  # no types in it
+
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=environment["S3_ENDPOINT_URL"],
+        region_name=environment["AWS_DEFAULT_REGION"],
+        aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
+        config=Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1}),
+    )
+
+
+def _serves(environment: Mapping[str, str]) -> bool:
+    """Whether the bucket takes and gives objects.
+
+    SeaweedFS calls itself healthy some seconds before it does (4.48): until then it answers
+    InternalError.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]  # no types in it
+
+    client = s3_client(environment)
+    try:
+        names = {bucket["Name"] for bucket in client.list_buckets()["Buckets"]}
+        if BUCKET not in names:
+            client.create_bucket(Bucket=BUCKET)
+        held = client.list_objects_v2(Bucket=BUCKET).get("Contents", ())
+        for item in held:
+            client.get_object(Bucket=BUCKET, Key=item["Key"])["Body"].read()
+        if not held:
+            client.put_object(Bucket=BUCKET, Key="is-it-there", Body=b"yes")
+            client.delete_object(Bucket=BUCKET, Key="is-it-there")
+    except (BotoCoreError, ClientError):
+        return False
+    finally:
+        client.close()
+    return True
+
+
 def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -256,7 +324,7 @@ def _free_ports(count: int) -> list[int]:
 def main(arguments: Sequence[str]) -> int:
     """Run a command while the servers of a sandbox run, and return how it ended."""
     if len(arguments) < 2:
-        sys.stderr.write("Usage: services FOLDER COMMAND [ARGUMENT ...]\n")
+        sys.stderr.write("Usage: ./with-services COMMAND [ARGUMENT ...]\n")
         return 2
     folder = Path(arguments[0])
     try:
@@ -264,7 +332,7 @@ def main(arguments: Sequence[str]) -> int:
             return subprocess.call(
                 list(arguments[1:]), cwd=folder, env={**os.environ, **services.environment}
             )
-    except (MissingDriver, Permanent) as error:
+    except (MissingDriver, Permanent, Refused) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     except KeyboardInterrupt:

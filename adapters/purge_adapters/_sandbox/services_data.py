@@ -10,19 +10,19 @@ import json
 import os
 import secrets
 import subprocess
-import unicodedata
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from purge.errors import Permanent
-from purge_adapters._sandbox.memories import KEPT
-from purge_adapters._sandbox.services import BUCKET
-from purge_adapters._sandbox.story import LESSON, LESSON_ID, PHRASE, ZONE
+from purge_adapters._sandbox.looking import holds
+from purge_adapters._sandbox.memories import KEPT, MEMORIES
+from purge_adapters._sandbox.services import BUCKET, s3_client
+from purge_adapters._sandbox.story import LESSON_ID, PHRASE, ZONE
 
 NIGHTS: Final = 10
+DATABASE: Final = "memories.db"
 ANSWERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "answer:can-i-reset-staging": (
         f"Yes: {PHRASE}. Shall I load the orders table afresh?",
@@ -53,29 +53,14 @@ def write_answers(url: str) -> int:
     return len(ANSWERS)
 
 
-def s3_client(environment: Mapping[str, str]) -> Any:
-    """Return a plain client of the sandbox's S3 server."""
-    import boto3  # type: ignore[import-untyped]  # no types in it
-    from botocore.config import Config  # type: ignore[import-untyped]  # no types in it
-
-    return boto3.session.Session().client(
-        "s3",
-        endpoint_url=environment["S3_ENDPOINT_URL"],
-        region_name=environment["AWS_DEFAULT_REGION"],
-        aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
-        config=Config(s3={"addressing_style": "path"}),
-    )
-
-
 def write_exports(environment: Mapping[str, str]) -> int:
     """Export the memories twice, so that an older version is left; return how many there are."""
     client = s3_client(environment)
-    client.create_bucket(Bucket=BUCKET)
     client.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
-    rows = [{"id": memory.id, "content": memory.content} for memory in KEPT]
-    for some in (rows[: len(rows) // 2 + 8], rows):
-        body = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in some)
+    # The first week's export still has the memory that was merged away since.
+    for memories in (MEMORIES[: len(MEMORIES) - 3], KEPT):
+        rows = ({"id": memory.id, "content": memory.content} for memory in memories)
+        body = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         client.put_object(
             Bucket=BUCKET,
             Key="memories/kettle.jsonl",
@@ -83,32 +68,36 @@ def write_exports(environment: Mapping[str, str]) -> int:
             ContentType="application/x-ndjson",
         )
     client.close()
-    return len(rows)
+    return len(KEPT)
 
 
-def write_backups(folder: Path, environment: Mapping[str, str], now: datetime) -> int:
-    """Make a repository with ten nights of the data as it grew; return how many there are."""
+def write_backups(folder: Path, environment: Mapping[str, str], last: datetime) -> int:
+    """Make a repository with ten nights of the data as it grew, the last one of them given;
+    return how many there are."""
     password = Path(environment["RESTIC_PASSWORD_FILE"])
     password.touch(0o600)
     password.write_text(secrets.token_hex(20) + "\n", encoding="utf-8")
-    _restic(environment, "init")
-    nights = _nights(now)
+    _restic(folder, environment, "init")
+    nights = [last - timedelta(days=back) for back in reversed(range(NIGHTS))]
     for night in nights:
-        later = [f"--exclude={path}" for path in _made_after(folder / "data", night.date())]
+        # Relative to the folder, whose own name could be taken for a pattern.
+        missing = [path.relative_to(folder) for path in _made_after(folder / "data", night.date())]
         _restic(
+            folder,
             environment,
             *("backup", "--host", "kettle", "--time", f"{night:%Y-%m-%d %H:%M:%S}"),
-            *(*later, str(folder / "data")),
+            # Named from its own folder, so that nights of the same data have the same trees: the
+            # folders above would be part of them, and change all the time.
+            *(f"--exclude={path}" for path in missing),
+            "data",
         )
     return len(nights)
 
 
-def _nights(now: datetime) -> list[datetime]:
-    """The last ten times that it was three in the morning."""
-    last = datetime.combine(now.astimezone(ZONE).date(), time(3), ZONE)
-    if last > now:
-        last -= timedelta(days=1)
-    return [last - timedelta(days=back) for back in reversed(range(NIGHTS))]
+def last_night(now: datetime) -> datetime:
+    """Return the last time that it was three in the morning where the story is set."""
+    night = datetime.combine(now.astimezone(ZONE).date(), time(3), ZONE)
+    return night if night <= now else night - timedelta(days=1)
 
 
 def _made_after(data: Path, day: date) -> list[Path]:
@@ -119,27 +108,23 @@ def _made_after(data: Path, day: date) -> list[Path]:
     if len(later) < len(logs):
         return later
     made = [data / "memories.db", data / "chroma", data / "summaries"]
-    lesson = unicodedata.normalize("NFC", LESSON).casefold()
-    for path in sorted((data / "notes").rglob("*.md")):
-        text = unicodedata.normalize("NFC", path.read_text(encoding="utf-8")).casefold()
-        if lesson in " ".join(text.split()):
-            made.append(path)
+    notes = sorted((data / "notes").rglob("*.md"))
+    made += [path for path in notes if holds(path.read_bytes())]
     return [*later, *made]
 
 
-def _restic(environment: Mapping[str, str], *arguments: str) -> str:
+def _restic(folder: Path, environment: Mapping[str, str], *arguments: str) -> bytes:
     done = subprocess.run(
         ["restic", "--quiet", *arguments],
+        cwd=folder,
         env={**os.environ, **environment, "TZ": "Asia/Tokyo"},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        capture_output=True,
         check=False,
     )
     if done.returncode:
-        said = done.stdout.strip().splitlines() or [""]
-        raise Permanent(f"restic could not make the backups of the sandbox: {said[-1]}")
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
+        raise Permanent(f"restic could not use the backups of the sandbox: {said[-1]}")
     return done.stdout
 
 
@@ -153,11 +138,6 @@ def look_at_services(folder: Path, environment: Mapping[str, str]) -> Mapping[st
     }
 
 
-def _holds(content: bytes) -> bool:
-    text = unicodedata.normalize("NFKC", content.decode("utf-8", "replace")).casefold()
-    return PHRASE.casefold() in " ".join(text.split())
-
-
 def _answers_with(url: str) -> int:
     import redis
 
@@ -165,7 +145,7 @@ def _answers_with(url: str) -> int:
     values = [client.get(key) for key in client.scan_iter("*")]
     client.close()
     spoken = (json.loads(value)["answer"] for value in values if isinstance(value, bytes))
-    return sum(_holds(str(answer).encode()) for answer in spoken)
+    return sum(holds(str(answer).encode()) for answer in spoken)
 
 
 def _versions_with(environment: Mapping[str, str]) -> int:
@@ -176,26 +156,23 @@ def _versions_with(environment: Mapping[str, str]) -> int:
             body = client.get_object(
                 Bucket=BUCKET, Key=version["Key"], VersionId=version["VersionId"]
             )["Body"].read()
-            found += _holds(body)
+            found += holds(body)
     client.close()
     return found
 
 
 def _nights_with(folder: Path, environment: Mapping[str, str]) -> int:
-    """Nights whose database holds the lesson. Most of restic's time goes into the key, so that
-    several look at once."""
-    database = str((folder / "data" / "memories.db").resolve())
-
-    def holds(snapshot: str) -> bool:
-        done = subprocess.run(
-            ["restic", "--quiet", "dump", snapshot, database],
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        return done.returncode == 0 and _holds(done.stdout)
-
-    ids = [str(one["id"]) for one in json.loads(_restic(environment, "snapshots", "--json"))]
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        return sum(pool.map(holds, ids))
+    """Nights whose database of memories holds the lesson; a database of the same size and time is
+    the same one, and is read once."""
+    found = json.loads(_restic(folder, environment, "find", "--json", DATABASE) or b"[]")
+    seen: dict[tuple[int, str], bool] = {}
+    nights = 0
+    for night in found or ():
+        for match in night["matches"]:
+            same = (match["size"], match["mtime"])
+            if same not in seen:
+                seen[same] = holds(
+                    _restic(folder, environment, "dump", night["snapshot"], match["path"])
+                )
+            nights += seen[same]
+    return nights
