@@ -57,6 +57,11 @@ def _problem(error: Any) -> StoreError:
             "There are no credentials for S3, or they are incomplete.",
             problem=ProblemCode.NO_PERMISSION,
         )
+    if isinstance(error, raised.ParamValidationError):
+        return Permanent(
+            "The S3 client cannot say this in a request (a name or a value that it does not take).",
+            problem=ProblemCode.UNSUPPORTED,
+        )
     if isinstance(error, raised.FlexibleChecksumError):
         return Permanent(
             "The content does not have the checksum that S3 keeps of it.",

@@ -83,21 +83,6 @@ class Rules:
             if days and key.startswith(_Filter.of(rule).prefix):
                 yield ceiling(begun + timedelta(days=int(days)))
 
-    def current_until(
-        self, key: str, size: int, tags: Mapping[str, str], modified: datetime, now: datetime
-    ) -> datetime | None:
-        """Return when a current object expires, not before: it goes, or gets a delete marker."""
-        dates = []
-        for rule in self.all:
-            expiration = rule.get("Expiration", {})
-            if not _Filter.of(rule).takes(key, size, tags):
-                continue
-            if expiration.get("Days"):
-                dates.append(ceiling(modified + timedelta(days=int(expiration["Days"]))))
-            elif isinstance(expiration.get("Date"), datetime):
-                dates.append(ceiling(expiration["Date"]))
-        return _earliest(iter(dates), now)
-
 
 def _earliest(dates: Iterator[datetime], now: datetime) -> datetime | None:
     """Return the first date; one that is past and was not kept can only be the next midnight."""

@@ -100,17 +100,16 @@ class Reader:
                 labels = self._labels(look, content)
                 if self.form is Format.OBJECT:
                     yield self._object(look, content, labels)
+                elif look.size:
+                    yield from self._records(look, content, labels)
                 else:
-                    self._compare(look, labels)
-                    for spot in spots_of(content, self.form, self.fields, look.key):
-                        look.records += 1
-                        if spot.entry.is_damaged:
-                            look.miss("a record is damaged: neither JSON nor text", _CORRUPT)
-                        yield spot
+                    # A folder's own object, or a sign that a job is done: no records in any form.
+                    self._compare(look, labels, [])
         except Missing:
             look.gone = True
-            if look.version is None and content is None:
+            if content is None:
                 # Listed, and not there: deleted meanwhile, or a key that the server cannot give.
+                # SeaweedFS 4.48 lists versions of keys with control characters under other keys.
                 look.miss("it is listed, and cannot be read under its key", _CHANGED)
         except Permanent as error:
             if content is None and error.problem == ProblemCode.UNREACHABLE:
@@ -118,6 +117,17 @@ class Reader:
             look.miss(str(error), error.problem)
             if self.form is Format.OBJECT:
                 yield self._unread(look)
+
+    def _records(
+        self, look: Look, content: Content, labels: Mapping[str, object]
+    ) -> Iterator[Spot]:
+        said: list[str] = []
+        for spot in spots_of(content, self.form, self.fields, look.key, said):
+            look.records += 1
+            if spot.entry.is_damaged:
+                look.miss("a record is damaged: neither JSON nor text", _CORRUPT)
+            yield spot
+        self._compare(look, labels, said)
 
     def _object(self, look: Look, content: Content, labels: Mapping[str, object]) -> Spot:
         look.records += 1
@@ -152,16 +162,24 @@ class Reader:
                 look.miss(f"its tags cannot be read: {error}", error.problem)
         return labels
 
-    def _compare(self, look: Look, labels: Mapping[str, object]) -> None:
-        """Look for words in what an object says besides its records; they cannot be taken out."""
+    def _compare(self, look: Look, labels: Mapping[str, object], said: list[str]) -> None:
+        """Look for words in what an object says besides its records; they cannot be taken out.
+
+        Args:
+            look: at the object.
+            labels: its metadata and tags.
+            said: what its content says besides records.
+        """
         if not self.targets.needs_texts:
             return
-        said = [text for item in labels.values() if isinstance(item, dict) for text in item.items()]
-        texts = [look.key, *(text for pair in said for text in pair)]
+        pairs = [
+            pair for item in labels.values() if isinstance(item, dict) for pair in item.items()
+        ]
+        texts = [look.key, *said, *(text for pair in pairs for text in pair)]
         if any(self.matcher.holds(str(text)) for text in texts):
             look.miss(
-                "the object's own key, metadata or tags hold words that are looked for; no record "
-                "of it does, so a person has to change them",
+                "the object's own key, metadata or tags (of the object, or in the file) hold words "
+                "that are looked for; they are no record of it, so a person has to change them",
                 ProblemCode.UNSUPPORTED,
             )
 

@@ -18,11 +18,12 @@ from purge.adapter import ProblemCode
 from purge.errors import Permanent
 from purge_adapters._codecs import Readable
 from purge_adapters._jsonl_record import Fields
+from purge_adapters._s3_rows import told_apart
 
 if TYPE_CHECKING:
     from purge_adapters._s3_records import Spot
 
-__all__ = ["parquet_rows", "without_rows", "words_of_file"]
+__all__ = ["parquet_rows", "without_rows"]
 
 _ROWS: Final = 1024
 _MAGIC: Final = b"PAR1"
@@ -60,21 +61,65 @@ def _seekable(stream: Readable) -> Iterator[IO[bytes]]:
         yield file
 
 
-def parquet_rows(stream: Readable, fields: Fields, key: str) -> Iterator[Spot]:
-    """Yield every row as a record. Raises ``Permanent`` where it cannot be read."""
+def parquet_rows(
+    stream: Readable, fields: Fields, key: str, said: list[str] | None = None
+) -> Iterator[Spot]:
+    """Yield every row as a record.
+
+    Args:
+        stream: the file.
+        fields: what the columns mean.
+        key: of the object.
+        said: takes what the file says besides its rows, before the first of them.
+
+    Raises:
+        Permanent: it cannot be read.
+    """
     from purge_adapters._s3_records import Spot, record_entry
 
     with _seekable(stream) as file, _reading() as parquet:
+        source = parquet.ParquetFile(file)
+        if said is not None:
+            said += _words_besides_rows(source)
         number = 0
-        for batch in parquet.ParquetFile(file).iter_batches(batch_size=_ROWS):
-            for row in batch.to_pylist():
-                value = _plain(row)
+        names = told_apart(source.schema_arrow.names)
+        for batch in source.iter_batches(batch_size=_ROWS):
+            for values in zip(*map(_values, batch.columns), strict=True):
+                value = dict(zip(names, values, strict=True))
                 data = json.dumps(value, ensure_ascii=False, sort_keys=True).encode(
                     "utf-8", "surrogatepass"
                 )
                 entry = record_entry(value, data, fields, key)
                 yield Spot(entry, number, number + 1, number, number + 1)
                 number += 1
+
+
+def _values(column: Any) -> list[Any]:
+    """Return a column as JSON has it."""
+    import pyarrow as arrow
+
+    try:
+        return [_plain(value) for value in column.to_pylist()]
+    except (ValueError, OverflowError, LookupError, arrow.ArrowException):
+        # Python has no nanoseconds, no year 20000, and perhaps not the time zone.
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: Any) -> Any:
+    """Return one value of which Python may not be able to hold some part."""
+    import pyarrow as arrow
+
+    try:
+        return _plain(scalar.as_py())
+    except (ValueError, OverflowError, LookupError, arrow.ArrowException):
+        if isinstance(scalar, arrow.StructScalar):
+            names = told_apart(field.name for field in scalar.type)
+            return {name: _value(scalar[at]) for at, name in enumerate(names)}
+        if isinstance(scalar, arrow.ListScalar):
+            return [_value(item) for item in scalar.values]
+        if isinstance(scalar, arrow.StringScalar):
+            return scalar.as_buffer().to_pybytes().decode("utf-8", "replace")
+        return str(scalar.value)
 
 
 def _plain(value: Any) -> Any:
@@ -95,13 +140,14 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def words_of_file(file: IO[bytes]) -> list[str]:
-    """Return what the file says besides its rows: its own metadata, as text."""
-    with _reading() as parquet:
-        found = parquet.ParquetFile(file).metadata.metadata or {}
+def _words_besides_rows(source: Any) -> list[str]:
+    """Return the names and values that a file keeps of itself and of its columns, as text."""
+    kept = [source.metadata.metadata or {}]
+    kept += [field.metadata or {} for field in source.schema_arrow]
     return [
         item.decode("utf-8", "replace")
-        for name, value in found.items()
+        for pairs in kept
+        for name, value in pairs.items()
         if not name.startswith(b"ARROW:")
         for item in (name, value)
     ]
@@ -110,9 +156,10 @@ def words_of_file(file: IO[bytes]) -> list[str]:
 def without_rows(file: IO[bytes], out: IO[bytes], gone: Collection[int]) -> None:
     """Write a Parquet file again without the rows of these numbers.
 
-    Schema, the file's own metadata, row groups, format version, and for each column compression
-    and dictionary stay as they are. Statistics, pages and bloom filters are made anew, so that
-    none tells of a row that went. Page sizes are the driver's own (the file does not say them).
+    Schema, the file's own metadata, row groups, format version, order, and for each column
+    compression, encoding and dictionary stay as they are. Statistics and pages are made anew, so
+    that none tells of a row that went; bloom filters are left out for the same reason. Page sizes
+    are the driver's own (the file does not say them).
 
     Raises:
         Permanent: it is damaged.
@@ -137,11 +184,21 @@ def without_rows(file: IO[bytes], out: IO[bytes], gone: Collection[int]) -> None
 def _manner(source: Any) -> dict[str, Any]:
     """Return how a file was written, as far as it tells."""
     metadata = source.metadata
-    manner: dict[str, Any] = {"version": _version_of(metadata.format_version)}
+    manner: dict[str, Any] = {
+        "version": _version_of(metadata.format_version),
+        # Without it the driver leaves out all of the file's own metadata.
+        "store_schema": bool(metadata.metadata),
+        "use_deprecated_int96_timestamps": any(
+            source.schema.column(at).physical_type == "INT96" for at in range(metadata.num_columns)
+        ),
+    }
     if not metadata.num_row_groups:
         return manner
     group = metadata.row_group(0)
     columns = [group.column(at) for at in range(group.num_columns)]
+    if group.sorting_columns:
+        manner["sorting_columns"] = group.sorting_columns
+    manner["write_page_index"] = any(column.has_offset_index for column in columns)
     manner["compression"] = {
         column.path_in_schema: _compression_of(column.compression) for column in columns
     }

@@ -84,7 +84,9 @@ def plain(stream: Readable) -> Iterator[bytes]:
         yield block
 
 
-def spots_of(stream: Readable, form: Format, fields: Fields, key: str) -> Iterator[Spot]:
+def spots_of(
+    stream: Readable, form: Format, fields: Fields, key: str, said: list[str] | None = None
+) -> Iterator[Spot]:
     """Yield the records that stand in an object.
 
     Args:
@@ -92,6 +94,7 @@ def spots_of(stream: Readable, form: Format, fields: Fields, key: str) -> Iterat
         form: any but ``OBJECT``.
         fields: what the fields of a record mean.
         key: of the object.
+        said: takes what a file says besides its records, where its format has a place for it.
 
     Raises:
         StoreError: it is damaged or cannot be read; what could be read was yielded.
@@ -99,7 +102,7 @@ def spots_of(stream: Readable, form: Format, fields: Fields, key: str) -> Iterat
     if form is Format.PARQUET:
         from purge_adapters._s3_parquet import parquet_rows
 
-        yield from parquet_rows(stream, fields, key)
+        yield from parquet_rows(stream, fields, key, said)
         return
     blocks = plain(stream)
     if form is Format.JSONL:

@@ -51,6 +51,8 @@ class _Held:
     newer: int
     others: int = 0
     """Other records that stand nowhere else."""
+    uncounted: bool = False
+    """A part of it cannot be read, and what stands there is not known."""
 
 
 @dataclass(slots=True)
@@ -160,6 +162,7 @@ class _Examination:
             staying |= self._contents(key, version.id)
         for item in held:
             item.others = len(self._contents(key, item.version.id) - staying)
+            item.uncounted = bool(item.look.gaps)
         yield Examined()
 
     def _contents(self, key: str, version: str | None) -> set[int]:
@@ -184,7 +187,8 @@ class _Examination:
         tags = self.bucket.tags_of(version.key, version.id)
         aged = Aged(version.key, version.size, tags, item.since, item.newer)
         until = self.bucket.rules.version_until(aged, store.now())
-        kept_with_others = bool(item.others) and settings.versions == "keep"
+        has_others = bool(item.others) or item.uncounted
+        kept_with_others = has_others and settings.versions == "keep"
         stopped = lock.stops(bypass=settings.bypass_governance)
         fixable = not (kept_with_others or stopped or self.bucket.mfa_delete)
         if lock.hold:
@@ -214,6 +218,8 @@ class _Examination:
             records = "1 other record" if item.others == 1 else f"{item.others} other records"
             stand = "stands" if item.others == 1 else "stand"
             reasons.append(f"{records}, or older states of them, {stand} nowhere else")
+        if item.uncounted:
+            reasons.append("a part of it cannot be read, so other records may stand there")
         if kept_with_others:
             reasons.append("'versions: delete' in the manifest lets them go with it")
         return "; ".join(reasons)

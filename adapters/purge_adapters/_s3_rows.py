@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from purge.adapter import ProblemCode
 from purge.errors import Permanent
 
-__all__ = ["Row", "Table", "rows_of"]
+__all__ = ["Row", "Table", "rows_of", "told_apart"]
 
 _LARGEST: Final = 64 * 1024 * 1024
 _DELIMITERS: Final = b",;\t|"
@@ -88,12 +88,24 @@ def delimiter_of(data: bytes) -> bytes:
     return max((bytes((mark,)) for mark in _DELIMITERS), key=line.count)
 
 
+def told_apart(names: Iterable[str]) -> list[str]:
+    """Return the names of columns, each once: a column must not hide one of the same name."""
+    found: dict[str, None] = {}
+    for name in names:
+        told, number = name, 1
+        while told in found:
+            number += 1
+            told = f"{name}*{number}"
+        found[told] = None
+    return list(found)
+
+
 class Table:
     """What the header of a table says, to read its rows with."""
 
     def __init__(self, header: Row) -> None:
         self._delimiter = delimiter_of(header.data).decode("ascii")
-        self.columns = self._fields(header.data.removeprefix(_BOM))
+        self.columns = told_apart(self._fields(header.data.removeprefix(_BOM)))
 
     def value(self, row: Row) -> dict[str, object]:
         """Return a row as a record. Fields beyond the header are named after their place."""

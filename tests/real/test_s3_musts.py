@@ -4,10 +4,7 @@ real one for the paths that moto does not perform as S3 does."""
 from __future__ import annotations
 
 import gzip
-import json
-from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,96 +13,23 @@ import boto3  # type: ignore[import-untyped]  # no types in it
 import pytest
 from moto import mock_aws
 
-from purge.adapter import Action, Examined, Match, NotChecked, NotRemoved, Removal, Residue, Site
+from purge.adapter import Action, Examined, Match, Site
 from purge.state import ProblemCode
-from purge.targets import Target, TargetKind, Targets, Trace
+from purge.targets import Target, TargetKind, Targets
 from purge_adapters._s3_settings import S3Settings
 from purge_adapters.s3 import S3Adapter
 from tests.support import s3_servers
-
-WORDS = "the staging database may be wiped at any time"
-OTHER = "paper rolls come on Tuesday"
-PHRASE = Targets([Target(1, TargetKind.PHRASE, WORDS)])
-
-
-def lines(*rows: tuple[str, str]) -> bytes:
-    return b"".join(json.dumps({"id": id, "text": text}).encode() + b"\n" for id, text in rows)
-
-
-BOTH = lines(("a", WORDS), ("b", OTHER))
-
-
-@dataclass
-class Bucket:
-    """A bucket of a test, filled and read by a plain client."""
-
-    server: s3_servers.Server
-    name: str
-
-    def put(self, key: str, body: bytes, **more: Any) -> str:
-        with closing(self.server.client()) as client:
-            put = client.put_object(Bucket=self.name, Key=key, Body=body, **more)
-        return str(put.get("VersionId", ""))
-
-    def get(self, key: str, **which: str) -> bytes:
-        with closing(self.server.client()) as client:
-            which = {name: value for name, value in which.items() if value}
-            body: Any = client.get_object(Bucket=self.name, Key=key, **which)["Body"]  # type: ignore[arg-type]  # a version, sometimes
-            return bytes(body.read())
-
-    def versions(self) -> list[tuple[str, str, bool]]:
-        """Key, version id, and whether it is a delete marker."""
-        found: list[tuple[str, str, bool]] = []
-        with closing(self.server.client()) as client:
-            for page in client.get_paginator("list_object_versions").paginate(Bucket=self.name):
-                found += [(v["Key"], v["VersionId"], False) for v in page.get("Versions", ())]
-                found += [(v["Key"], v["VersionId"], True) for v in page.get("DeleteMarkers", ())]
-        return found
-
-    def bytes(self) -> bytes:
-        return b"".join(
-            self.get(key, VersionId=id) for key, id, marker in self.versions() if not marker
-        )
-
-    def client(self) -> Any:
-        return self.server.client()
-
-    def adapter(self, **settings: Any) -> S3Adapter:
-        common = {"format": "jsonl", "id": "id", "text": ("text",)}
-        made = S3Settings(**{**self.server.settings(self.name), **common, **settings})
-        return S3Adapter(Site("exports", Path("/nonexistent")), made)
-
-    def run(
-        self, targets: Targets = PHRASE, *, clean: bool = True, **settings: Any
-    ) -> tuple[list[Match], list[NotRemoved], list[Any]]:
-        """Find, remove, clean up and look again, each with a fresh adapter."""
-        matches = [m for m in self.adapter(**settings).find(targets) if isinstance(m, Match)]
-        left: list[NotRemoved] = []
-        if matches:
-            removals = [Removal(m, "request", datetime.now(UTC)) for m in matches]
-            left = list(self.adapter(**settings).remove(removals))
-        full = with_traces(targets, matches)
-        fixable = [r for r in self.look(full, **settings) if isinstance(r, Residue) and r.fixable]
-        if fixable and clean:
-            list(self.adapter(**settings).sanitize(fixable))
-        return matches, left, self.look(full, **settings)
-
-    def look(self, targets: Targets, **settings: Any) -> list[Any]:
-        return list(self.adapter(**settings).residue(targets))
-
-
-def with_traces(targets: Targets, matches: Sequence[Match]) -> Targets:
-    more = [Target(100 + n, TargetKind.ID, m.id, "exports") for n, m in enumerate(matches)]
-    traces: Mapping[str, Sequence[Trace]] = {"exports": [match.trace for match in matches]}
-    return Targets([*targets, *more], traces)
-
-
-def residue(seen: Sequence[Any]) -> list[Residue]:
-    return [item for item in seen if isinstance(item, Residue)]
-
-
-def gaps(seen: Sequence[Any]) -> list[NotChecked]:
-    return [item for item in seen if isinstance(item, NotChecked)]
+from tests.support.s3_buckets import (
+    BOTH,
+    OTHER,
+    PHRASE,
+    WORDS,
+    Bucket,
+    gaps,
+    lines,
+    removals_of,
+    residue,
+)
 
 
 @pytest.fixture
@@ -179,12 +103,11 @@ def test_a_delete_marker_stays_while_anything_is_left_under_it(versioned: Bucket
 
 def test_deleting_what_is_absent_adds_no_marker(versioned: Bucket) -> None:
     versioned.put("x.jsonl", BOTH)
-    matches = [m for m in versioned.adapter().find(PHRASE) if isinstance(m, Match)]
+    matches = versioned.matches()
     with closing(versioned.client()) as client:
         for key, id, _ in versioned.versions():
             client.delete_object(Bucket=versioned.name, Key=key, VersionId=id)
-    removals = [Removal(match, "request", datetime.now(UTC)) for match in matches]
-    assert list(versioned.adapter().remove(removals)) == []
+    assert list(versioned.adapter().remove(removals_of(matches))) == []
     assert versioned.versions() == []
 
 
@@ -223,10 +146,10 @@ def test_an_object_with_nothing_to_change_is_not_written(versioned: Bucket) -> N
 
 def test_what_changed_after_the_look_is_not_overwritten(versioned: Bucket) -> None:
     versioned.put("x.jsonl", BOTH)
-    matches = [m for m in versioned.adapter().find(PHRASE) if isinstance(m, Match)]
+    matches = versioned.matches()
     newer = lines(("a", "something else by now"), ("b", OTHER))
     versioned.put("x.jsonl", newer)
-    left = list(versioned.adapter().remove([Removal(m, "r", datetime.now(UTC)) for m in matches]))
+    left = list(versioned.adapter().remove(removals_of(matches)))
     assert [item.problem for item in left] == [ProblemCode.CHANGED_UNDERNEATH]
     assert versioned.get("x.jsonl") == newer
 
@@ -396,8 +319,7 @@ def test_it_works_with_the_client_s_own_configuration(monkeypatch: pytest.Monkey
     found = list(S3Adapter(site, settings).find(PHRASE))
     matches = [item for item in found if isinstance(item, Match)]
     assert any(isinstance(item, Examined) for item in found)
-    removals = [Removal(match, "request", datetime.now(UTC)) for match in matches]
-    assert list(S3Adapter(site, settings).remove(removals)) == []
+    assert list(S3Adapter(site, settings).remove(removals_of(matches))) == []
     assert client.get_object(Bucket="by-decorator", Key="x.jsonl")["Body"].read() == lines(
         ("b", OTHER)
     )

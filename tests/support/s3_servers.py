@@ -156,6 +156,8 @@ def seaweed() -> Server:
                 f"-s3.port.iceberg={more[0]}",
                 f"-s3.port.lance={more[1]}",
                 f"-s3.config={identities}",
+                # One server alone: its parts need not look for others, which takes seconds.
+                "-master.peers=none",
                 # Each bucket takes seven volumes: with fewer the third finds no room (4.48).
                 "-volume.max=5000",
                 "-master.volumeSizeLimitMB=64",
