@@ -44,7 +44,8 @@ class Target:
     """One thing to look for.
 
     ``key`` is opaque and unique in a :class:`Targets`; hits carry it. ``scope`` limits the target
-    to records whose scope fields say the same; lineage targets have none.
+    to records whose scope fields say the same; lineage targets have none. ``from_marker``: only
+    markers ask for it, so that no record that carries one is taken for it.
     """
 
     key: int
@@ -52,6 +53,7 @@ class Target:
     value: str = _field(repr=False)
     site: str | None = None
     scope: Mapping[str, str] = _field(default_factory=dict, repr=False)
+    from_marker: bool = False
 
     def __post_init__(self) -> None:
         if not self.value.strip():
@@ -130,6 +132,28 @@ class Trace:
         return tuple(piece for piece in found if _encoded_length(piece) >= NEEDLE_BYTES)
 
 
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """A record that some targets name and that stays: a new statement, made after the request.
+
+    Args:
+        id: its id.
+        part: what tells it from others of that id.
+        texts: what it says.
+        keys: the targets from which it is spared.
+    """
+
+    id: str = _field(repr=False)
+    part: str = _field(repr=False)
+    texts: frozenset[str] = _field(repr=False)
+    keys: frozenset[int]
+
+    def covers(self, part: str, texts: Iterable[str]) -> bool:
+        """Whether a record of its id is a copy of it. Ids are used again: what is said counts."""
+        said = frozenset(texts)
+        return part == self.part and bool(said) and said <= self.texts
+
+
 def _encoded_length(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
@@ -151,19 +175,24 @@ class Targets:
     Args:
         targets: what is looked for, of all the requests of the run.
         traces: by site, what is known of the records that were found there.
+        spared: by site, records that are named and stay, so that their copies stay as well.
 
     Raises:
         EmptySelector: a value is empty. An empty *collection* is allowed, and finds nothing.
     """
 
     def __init__(
-        self, targets: Iterable[Target], traces: Mapping[str, Sequence[Trace]] | None = None
+        self,
+        targets: Iterable[Target],
+        traces: Mapping[str, Sequence[Trace]] | None = None,
+        spared: Mapping[str, Sequence[Spared]] | None = None,
     ) -> None:
         self.all: tuple[Target, ...] = tuple(targets)
         self._by_key: dict[int, Target] = {target.key: target for target in self.all}
         if len(self._by_key) != len(self.all):
             raise ValueError("two targets have the same key")
         self._traces = {site: tuple(found) for site, found in (traces or {}).items()}
+        self._spared = {site: tuple(found) for site, found in (spared or {}).items()}
         self._ids: dict[str, list[Target]] = {}
         self._subjects: dict[str, list[Target]] = {}
         self._lineage: dict[str, dict[str, list[Target]]] = {}
@@ -228,6 +257,52 @@ class Targets:
     def traces(self, site: str) -> tuple[Trace, ...]:
         """What is known of the records found at ``site`` that have to go."""
         return self._traces.get(site, ())
+
+    def spared(self, site: str) -> tuple[Spared, ...]:
+        """The records of ``site`` that are named and stay."""
+        return self._spared.get(site, ())
+
+    def only(self, keys: frozenset[int]) -> Targets:
+        """Return the targets of some keys, with the traces that belong to them alone."""
+        some = [target for target in self.all if target.key in keys]
+        mine = {
+            site: [trace for trace in found if self.keys_of(site, trace.id) & keys]
+            for site, found in self._traces.items()
+        }
+        return Targets(some, mine, self._spared)
+
+    def counting(
+        self,
+        site: str,
+        hits: Iterable[Hit],
+        *,
+        id: str,
+        part: str,
+        texts: Iterable[str],
+        carries_marker: bool,
+    ) -> frozenset[int]:
+        """Return the targets for which a *copy* of a record counts as one of what has to go.
+
+        In a copy (an old version, a snapshot) nothing can be shown and left to a person: a record
+        that stays where it lives has to stay in its copies as well.
+
+        Args:
+            site: of which a copy was looked into.
+            hits: what names the record, all of its doubts included.
+            id: the record's id.
+            part: what tells it from others of that id.
+            texts: what it says.
+            carries_marker: the record carries a marker line.
+        """
+        certain = {hit.key for hit in hits if not hit.scope_unknown}
+        if certain and carries_marker:
+            certain -= {key for key in certain if self._by_key[key].from_marker}
+        if certain:
+            said = tuple(texts)
+            for one in self.spared(site):
+                if one.id == id and one.covers(part, said):
+                    certain -= one.keys
+        return frozenset(certain)
 
     def match(self, site: str, record: Record) -> tuple[Hit, ...]:
         """Return every way in which ``record`` of ``site`` is named.

@@ -21,7 +21,7 @@ from purge.adapter import (
 from purge.errors import PurgeError
 from purge.targets import Targets, Trace
 
-__all__ = ["Seen", "look_into_copy"]
+__all__ = ["Seen", "keys_in_copy", "look_into_copy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,20 @@ class Seen:
         return bool(self.keys) or self.everything
 
 
+def keys_in_copy(site: str, targets: Targets, match: Match) -> frozenset[int]:
+    """Return the targets for which a record in a copy of a site has to go; none: it stays."""
+    if match.readability is Readability.BLANKED:
+        return frozenset()
+    return targets.counting(
+        site,
+        match.hits,
+        id=match.id,
+        part=match.part,
+        texts=match.trace.texts,
+        carries_marker=match.carries_marker,
+    )
+
+
 def look_into_copy(covered: Covered, site: Site, targets: Targets) -> Seen:
     """Return what a copy of a site holds, as the site's own adapter sees it.
 
@@ -62,9 +76,11 @@ def look_into_copy(covered: Covered, site: Site, targets: Targets) -> Seen:
     try:
         with covered.open(site) as adapter:
             for item in adapter.find(targets):
-                if isinstance(item, Match) and item.readability is not Readability.BLANKED:
-                    keys.update(hit.key for hit in item.hits if not hit.scope_unknown)
-                    there[item.id] = item.trace
+                if isinstance(item, Match):
+                    counting = keys_in_copy(site.name, targets, item)
+                    if counting:
+                        keys |= counting
+                        there[item.id] = item.trace
                 elif isinstance(item, NotChecked):
                     gaps.append(item)
         with covered.open(site) as adapter:
@@ -95,4 +111,4 @@ def _as_there(targets: Targets, site: str, there: dict[str, Trace]) -> Targets:
     its index was written: what the copy could show is what the copy has.
     """
     traces = {trace.id: trace for trace in targets.traces(site)} | there
-    return Targets(targets, {site: tuple(traces.values())})
+    return Targets(targets, {site: tuple(traces.values())}, {site: targets.spared(site)})

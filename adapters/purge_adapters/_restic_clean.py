@@ -15,12 +15,12 @@ from purge.adapter import (
     NotChecked,
     NotRemoved,
     ProblemCode,
-    Readability,
     Removal,
     Residue,
 )
 from purge.errors import Permanent
 from purge.targets import Targets
+from purge_adapters._copies import keys_in_copy
 from purge_adapters._restic_look import look_into, make_places, move_in
 from purge_adapters._restic_repository import Repository, Taken
 from purge_adapters._restic_units import Stored, Unit
@@ -107,7 +107,9 @@ def _forget_in(covered: Covered, copy: Path, targets: Targets, now: datetime) ->
     for _ in range(ROUNDS):
         with covered.open(site) as adapter:
             found = [item for item in adapter.find(targets) if isinstance(item, Match)]
-        removals = [Removal(match, "", now) for match in found if _has_to_go(match)]
+        removals = [
+            Removal(match, "", now) for match in found if keys_in_copy(site.name, targets, match)
+        ]
         if not removals:
             break
         with covered.open(site) as adapter:
@@ -126,12 +128,6 @@ def _forget_in(covered: Covered, copy: Path, targets: Targets, now: datetime) ->
         raise Permanent(
             f"A copy from the snapshot could not be cleaned: {why}", problem=first.problem
         )
-
-
-def _has_to_go(match: Match) -> bool:
-    return match.readability is not Readability.BLANKED and any(
-        not hit.scope_unknown for hit in match.hits
-    )
 
 
 def _compare(files: Iterable[Stored], raw: Path, copy: Path) -> list[Change]:

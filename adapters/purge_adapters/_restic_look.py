@@ -43,11 +43,14 @@ def digest(targets: Targets, sites: Iterable[str]) -> str:
     made = hashlib.sha256()
     for target in targets:
         parts = [target.key, target.kind, target.value, target.site, sorted(target.scope.items())]
-        made.update(json.dumps(parts).encode())
+        made.update(json.dumps([*parts, target.from_marker]).encode())
     for site in sorted(sites):
         for trace in targets.traces(site):
             made.update(json.dumps([site, trace.id, trace.texts, trace.metadata]).encode())
             made.update(json.dumps(trace.vectors).encode())
+        for one in targets.spared(site):
+            stays = [site, one.id, one.part, sorted(one.texts), sorted(one.keys)]
+            made.update(json.dumps(stays).encode())
     return made.hexdigest()
 
 

@@ -19,7 +19,7 @@ from purge.adapter import (
 )
 from purge.targets import Targets
 from purge_adapters._files import relative
-from purge_adapters._restic_dates import Calendar
+from purge_adapters._restic_dates import Calendar, Until
 from purge_adapters._restic_look import Looker, Seen
 from purge_adapters._restic_repository import Repository, Taken
 from purge_adapters._restic_settings import Policy, ResticSettings
@@ -35,14 +35,33 @@ class _Held:
     """What is held at one place of one covered site."""
 
     snapshots: dict[str, Taken] = field(default_factory=dict)
-    keys: set[int] = field(default_factory=set)
-    everything: bool = False
+    by_key: dict[int | None, set[str]] = field(default_factory=dict)
+    """The snapshots in which each target is; under ``None``, what cannot be told apart."""
 
     def add(self, snapshot: Taken, seen: Seen) -> None:
         """Take up one snapshot."""
         self.snapshots[snapshot.id] = snapshot
-        self.keys |= seen.keys
-        self.everything = self.everything or seen.everything
+        for key in (*seen.keys, *((None,) if seen.everything else ())):
+            self.by_key.setdefault(key, set()).add(snapshot.id)
+
+    def groups(self) -> Iterator[tuple[frozenset[int], dict[str, Taken]]]:
+        """Yield the targets that are in the same snapshots, with those snapshots.
+
+        Each request has its own date: the last snapshot that holds *its* item. No targets stand
+        for what cannot be told apart.
+        """
+        together: dict[frozenset[str], set[int]] = {}
+        for key, ids in self.by_key.items():
+            if key is not None:
+                together.setdefault(frozenset(ids), set()).add(key)
+        if None in self.by_key:
+            yield frozenset(), self._some(self.by_key[None])
+        for snapshots, keys in together.items():
+            yield frozenset(keys), self._some(snapshots)
+
+    def _some(self, ids: Iterable[str]) -> dict[str, Taken]:
+        wanted = set(ids)
+        return {id: taken for id, taken in self.snapshots.items() if id in wanted}
 
 
 def residue(site: Site, settings: ResticSettings, targets: Targets) -> Iterator[Observation]:
@@ -104,29 +123,30 @@ def _held(
             place = (unit.site, _place(site, unit), unit.aside)
             by_place.setdefault(place, _Held()).add(snapshot, seen[key])
     wanted = written(targets, site.covers) if by_place else {}
+    dates: dict[frozenset[str], Until] = {}
     for (name, path, aside), found in by_place.items():
-        until = calendar.until(found.snapshots)
         where = relative(path, site.covers[name].site)
         # What a person has to do at the site, a person has to do in its backups.
         by_person = site.covers[name].site.action is Action.REPORT
         fixable = settings.policy is Policy.REWRITE and not aside and not by_person
-        why = until.why
-        if aside:
-            why = f"{aside}; {why}"
-        handle = {
-            "site": name,
-            "place": str(path),
-            "snapshots": sorted(found.snapshots),
-            "targets": wanted,
-        }
-        yield Residue(
-            f"{_span(found.snapshots.values(), calendar)} of {name} ({where})",
-            why,
-            until=until.date,
-            fixable=fixable,
-            keys=frozenset() if found.everything else frozenset(found.keys),
-            handle=handle if fixable else {},
-        )
+        for keys, snapshots in found.groups():
+            ids = frozenset(snapshots)
+            until = dates[ids] if ids in dates else calendar.until(ids)
+            dates[ids] = until
+            handle = {
+                "site": name,
+                "place": str(path),
+                "snapshots": sorted(snapshots),
+                "targets": wanted,
+            }
+            yield Residue(
+                f"{_span(snapshots.values(), calendar)} of {name} ({where})",
+                f"{aside}; {until.why}" if aside else until.why,
+                until=until.date,
+                fixable=fixable,
+                keys=keys,
+                handle=handle if fixable else {},
+            )
 
 
 def _place(site: Site, unit: Unit) -> Path:

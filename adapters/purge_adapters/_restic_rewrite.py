@@ -51,18 +51,22 @@ def rewrite(
     """
     tasks: dict[str, _Task] = {}
     targets: Targets | None = None
+    keys: set[int] = set()
     for copy in residue:
         if "targets" not in copy.handle:
             continue
         if targets is None:
             targets = read(cast(dict[str, object], copy.handle["targets"]))
+        # What others ask for is left alone: a copy that was not given may be on hold.
+        keys |= copy.keys or {target.key for target in targets}
         for id in cast(Sequence[str], copy.handle["snapshots"]):
             place = (str(copy.handle["site"]), str(copy.handle["place"]))
             tasks.setdefault(id, _Task()).places.add(place)
     with Repository.open(site, settings) as repository:
         version = repository.restic.version()
         if targets is not None:
-            worker = _Worker(repository, site, targets, version, frozenset(tasks))
+            mine = targets.only(frozenset(keys))
+            worker = _Worker(repository, site, mine, version, frozenset(tasks))
             for snapshot in repository.snapshots():
                 if snapshot.id not in tasks:
                     continue

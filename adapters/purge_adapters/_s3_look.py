@@ -190,6 +190,23 @@ class Reader:
             return frozenset()
         return frozenset(hit.key for hit in hits if not hit.scope_unknown)
 
+    def keys_in_copy(self, spot: Spot) -> frozenset[int]:
+        """Return the targets for which a record of an older version has to go."""
+        entry = spot.entry
+        hits = self.matcher.hits(entry)
+        if not is_certain(hits):
+            return frozenset()
+        matched = self.matcher.matched(entry)
+        trace = entry.trace(path for path, is_key in matched if not is_key)
+        return self.targets.counting(
+            self.site.name,
+            hits,
+            id=entry.name,
+            part=entry.part,
+            texts=trace.texts,
+            carries_marker=entry.carries_marker,
+        )
+
 
 _CORRUPT = ProblemCode.CORRUPT
 _CHANGED = ProblemCode.CHANGED_UNDERNEATH

@@ -121,7 +121,7 @@ class _Examination:
             return self.reader.keys_of(spot) or None
         found: set[int] = set()
         for spot in self.reader.spots(look):
-            found |= self.reader.keys_of(spot)
+            found |= self.reader.keys_in_copy(spot)
         return frozenset(found) if found else None
 
     def _told(self, look: Look) -> Iterator[Observation]:
@@ -166,12 +166,12 @@ class _Examination:
         yield Examined()
 
     def _contents(self, key: str, version: str | None) -> set[int]:
-        """Return what tells the records of a version apart that no target names."""
+        """Return what tells the records of a version apart that no target wants gone."""
         look = self.reader.look(key, version)
         return {
             hash(spot.entry.data)
             for spot in self.reader.spots(look)
-            if not self.reader.keys_of(spot)
+            if not self.reader.keys_in_copy(spot)
         }
 
     def _residue(self, item: _Held) -> Iterator[Observation]:

@@ -218,7 +218,8 @@ class Run:
                     task.reappeared[site] = Reappearance(count, removed, now)
 
     def _leftovers(self, survey: Survey, tasks: Mapping[int, Task]) -> Leftovers:
-        return survey.leftovers(list(tasks), lambda number: tasks[number].kept.owed)
+        markers = frozenset(number for number, task in tasks.items() if task.marker)
+        return survey.leftovers(list(tasks), lambda number: tasks[number].kept.owed, markers)
 
     # Acting.
 
@@ -330,11 +331,17 @@ class Run:
         changed = False
         for name in self.sites.names():
             look = self.sites.residue(name, leftovers.targets)
+            # Where a hold is on a record of a request, no copy of that request is touched. What
+            # nobody can tell apart is no copy of a record that is still there, but in a backup.
+            is_backup = bool(self.sites.manifest.sites[name].covers)
             fixable = [
                 copy
                 for copy in look.residue
-                # Where a hold is on a record of a request, no copy of that request is touched.
-                if copy.fixable and not any(leftovers.of(number, [copy]) for number in held)
+                if copy.fixable
+                and not (
+                    (copy.keys or is_backup)
+                    and any(leftovers.of(number, [copy]) for number in held)
+                )
             ]
             if fixable and not survey.to_remove(name) and self._may_clean(name):
                 self._sanitize_one(tasks, name, fixable, leftovers)

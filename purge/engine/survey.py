@@ -6,15 +6,15 @@ Reads the picture only; asks no site and writes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 from purge.adapter import Match, Residue
 from purge.matching import How
 from purge.plan.decide import Decided, Policy, decide
 from purge.plan.outcome import Role, Tally
 from purge.plan.reach import Found, Look, Name, Owed, Reach, RecordKey
-from purge.targets import Target, TargetKind, Targets, Trace
+from purge.targets import Spared, Target, TargetKind, Targets, Trace
 
 EXCERPT = 160
 """How many characters of a text an excerpt shows."""
@@ -202,13 +202,17 @@ class Survey:
         ]
 
     def leftovers(
-        self, numbers: Sequence[int], earlier: Callable[[int], Iterable[Owed]]
+        self,
+        numbers: Sequence[int],
+        earlier: Callable[[int], Iterable[Owed]],
+        markers: Set[int] = frozenset(),
     ) -> Leftovers:
         """Everything to look for among left-over copies: targets, removed ids, and traces.
 
         Args:
             numbers: the requests.
             earlier: by number, what earlier rounds and plans took out.
+            markers: the requests that come from markers.
         """
         wanted = set(numbers)
         direct = [t for t in self.reach.direct if self.reach.owner[t.key] in wanted]
@@ -228,9 +232,23 @@ class Survey:
         by_site: dict[str, list[Trace]] = {}
         for key, trace in traces.items():
             by_site.setdefault(key.site, []).append(trace)
+        direct = [replace(it, from_marker=owners[it.key] <= markers) for it in direct]
         return Leftovers(
-            Targets(direct, by_site), {key: frozenset(of) for key, of in owners.items()}
+            Targets(direct, by_site, self._spared(numbers, owners)),
+            {key: frozenset(of) for key, of in owners.items()},
         )
+
+    def _spared(
+        self, numbers: Sequence[int], owners: Mapping[int, Set[int]]
+    ) -> Mapping[str, Sequence[Spared]]:
+        """Return, by site, the new statements: their copies are no copies of what was removed."""
+        spared: dict[str, list[Spared]] = {}
+        for number in numbers:
+            mine = frozenset(key for key, of in owners.items() if of == {number})
+            for key in sorted(self.decided[number].restated):
+                texts = frozenset(self.reach.records[key].match.trace.texts)
+                spared.setdefault(key.site, []).append(Spared(key.id, key.part, texts, mine))
+        return spared
 
     def _readable(self, key: RecordKey) -> bool:
         found = self.reach.records[key]

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -65,22 +66,22 @@ class Snapshot:
     taken: datetime
     files: dict[str, bytes] = field(repr=False)
 
-    def says(self, words: str) -> list[str]:
-        """The files in which the words stand, marker lines aside."""
+    def says(self, words: str, besides: Collection[str] = ()) -> list[str]:
+        """The files in which the words stand, marker lines and some texts aside."""
         return [
             name
             for name, content in self.files.items()
-            if words.encode() in content and mentions(name, content, words)
+            if words.encode() in content and mentions(name, content, words, besides)
         ]
 
 
-def mentions(name: str, content: bytes, words: str) -> bool:
-    """Whether a file says the words elsewhere than in a marker line."""
+def mentions(name: str, content: bytes, words: str, besides: Collection[str] = ()) -> bool:
+    """Whether a file says the words elsewhere than in a marker line or in some texts."""
     if name.endswith(".md"):
         return bool([line for line in content.decode().splitlines() if says(line, words)])
     if name.endswith(".jsonl"):
-        rows = [json.loads(line) for line in content.decode().splitlines()]
-        return any(says(row["text"], words) for row in rows)
+        texts = [json.loads(line)["text"] for line in content.decode().splitlines()]
+        return any(says(text, words) for text in texts if text not in besides)
     return words.encode() in content
 
 

@@ -56,6 +56,8 @@ class Witness:
     prune: tuple[int, int]
     words: dict[str, str] = field(default_factory=dict)
     """By request."""
+    anew: set[str] = field(default_factory=set)
+    """New statements of the request that is looked at: their copies are no copies of its item."""
     beyond: dict[str, Counter[str]] = field(default_factory=dict)
     """By words: how many records at which site lie beyond the scope of their request."""
     removals: dict[tuple[str, str], list[datetime]] = field(default_factory=dict)
@@ -139,6 +141,13 @@ class Witness:
         assert item["state"] == min(states, key=order.index)
         dates = [step["until"] for step in item["steps"] if step["until"]]
         assert item["until"] == (max(dates) if item["state"] == order[2] else None)
+        self.anew = {
+            text
+            for step in item["steps"]
+            if step["shown"]["restated"]
+            for _, text in after[step["site"]]
+            if says(text, words)
+        }
         for step in item["steps"]:
             site = step["site"]
             vanished = [text for text in gone.get(site, []) if says(text, words)]
@@ -196,19 +205,21 @@ class Witness:
             until, due = datetime.fromisoformat(step["until"]), self._age_out(words, now)
             assert until > now, where
             assert due is None or until >= due, (due, where)
+            if due is not None and not self.beyond.get(words):
+                assert until == due, (due, where)
             self.claims["dated to the minute"] += until == due
             self.claims["dated too late"] += until != due
         if state != "confirmed-deleted":
             return
         if site == "backups":
-            kept = [one.id for one in self.snapshots if one.says(words)]
+            kept = [one.id for one in self.snapshots if one.says(words, self.anew)]
             assert kept == [] or self.beyond.get(words), where
         elif site not in FILES[:3] and not others:
             assert words.encode() not in self.stores.raw(site), where
 
     def _age_out(self, words: str, now: datetime) -> datetime | None:
         """When the last snapshot that says the words goes, if every night goes well from now on."""
-        having = [one for one in self.snapshots if one.says(words)]
+        having = [one for one in self.snapshots if one.says(words, self.anew)]
         if not having:
             return None
         newest = having[-1].taken.astimezone(now.tzinfo).date()

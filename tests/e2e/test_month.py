@@ -202,11 +202,6 @@ def test_a_month_that_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.long
-@pytest.mark.xfail(
-    strict=True,
-    reason="restic's residue is one per place, with the snapshots and keys of all requests "
-    "(_restic_residue._held): each request gets the date of the last of them",
-)
 def test_the_date_of_a_request_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule = {2: ["mark"], 4: ["say_in_log"]}
     with told(datetime(2027, 10, 4), schedule, tmp_path, monkeypatch) as story:
@@ -221,11 +216,6 @@ def test_the_date_of_a_request_is_its_own(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.long
-@pytest.mark.xfail(
-    strict=True,
-    reason="copies of a new statement in new backups count as copies of what was removed: the "
-    "date moves on every night, is never missed, and the request never closes",
-)
 def test_a_new_statement_does_not_move_a_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

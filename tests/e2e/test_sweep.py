@@ -414,6 +414,20 @@ def test_a_new_statement_is_left_as_it_is(memory: Memory) -> None:
     assert step(done.items[0], "logs").state is State.CONFIRMED_DELETED
 
 
+def test_a_new_statement_moves_no_date_of_a_backup(memory: Memory) -> None:
+    memory.backup()
+    asked(memory)
+    promised = step(memory.night().items[0], "backups").until
+    assert promised is not None
+    memory.log("u7", f"I say it now: {LESSON}.", memory.now)
+    for _ in range(3):
+        assert step(memory.night().items[0], "backups").until == promised
+    # Without it, the copies of what was said anew are copies like any other.
+    with open(memory.folder / "data/logs/chat.jsonl", "w", encoding="utf-8") as out:
+        out.write("")
+    assert step(memory.night().items[0], "backups").until != promised
+
+
 def test_suppress_takes_new_statements_too(memory: Memory) -> None:
     asked(memory, decisions=Decisions(suppress=True))
     memory.now += timedelta(days=2)
@@ -500,6 +514,18 @@ def test_a_held_record_stays_until_it_is_released(memory: Memory, hold: Hold) ->
     memory.engine().release_hold(view.id)
     memory.night()
     assert memory.says(LESSON) == set()
+
+
+def test_a_hold_for_one_request_keeps_no_other_from_being_finished(memory: Memory) -> None:
+    asked(memory, Wanted(TargetKind.PHRASE, OTHER))
+    memory.engine().add_hold(Hold(ids=frozenset({("memories", "m3")})), "")
+    memory.remember("m3", "the keys hang behind the bar", None)
+    held = asked(memory, Wanted(TargetKind.PHRASE, "the keys hang behind the bar"))
+    assert codes(held)["memories"] == "held"
+    done = asked(memory)
+    assert step(done, "memories").state is State.CONFIRMED_DELETED
+    with memory.database() as database:
+        assert database.execute("SELECT id FROM memories").fetchall() == [("m3",)]
 
 
 def test_a_hold_by_scope_holds_what_does_not_say_otherwise(tmp_path: Path) -> None:

@@ -132,14 +132,18 @@ def index_folder(folder: Path) -> str:
 
 
 def test_a_third_of_the_records_may_go_without_harm_to_the_search(tmp_path: Path) -> None:
-    """All vectors are written out here, so that the same search finds the same every time."""
+    """All vectors are written out here: no search differs but by the graph itself.
+
+    Several threads build the graph, so that it is never the same twice; 0.003 of difference was
+    seen on a busy machine. A graph with a third of its links broken loses far more.
+    """
     store = Store(tmp_path)
     fill(store.folder, 2000, step=1000)
     deleted_by_someone(store.folder, list(range(0, 1500, 3)))
     before = recall(store.folder, queries=200)
     store.purge(ids(*(f"memory-{number}" for number in range(1, 400, 3))))
     assert see(store.folder).count == 2000 - 500 - 133
-    assert recall(store.folder, queries=200) >= before - 0.002
+    assert recall(store.folder, queries=200) >= before - NOISE
 
 
 def test_the_store_goes_on_as_any_other(tmp_path: Path) -> None:

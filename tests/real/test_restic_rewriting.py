@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from purge.adapter import Action, NotChecked, ProblemCode
+from purge.targets import Spared, Target, TargetKind, Targets, Trace
 from purge_adapters import _restic_inside, _restic_replace
 from tests.support.restic_repos import (
     OTHER,
@@ -344,3 +345,56 @@ def test_data_that_no_snapshot_needs_is_pruned(newest: Harbour, tmp_path: Path) 
     assert "prune --max-unused 0" in notes.read_text()
     assert not has_piece(newest, content)
     assert newest.look(phrase(), policy="rewrite").is_clean
+
+
+def test_what_another_request_asks_for_is_left_where_it_is_not_given(newest: Harbour) -> None:
+    """A copy of a held record is not given; that its neighbour goes must not take it along."""
+    harbour, log = newest, newest.root / "logs" / "a.jsonl"
+    harbour.backup("2025-06-18 03:00:00")
+    both = Targets(
+        [Target(1, TargetKind.PHRASE, SECRET), Target(2, TargetKind.PHRASE, OTHER)],
+        {"logs": [Trace("a-0", (OTHER,)), Trace("a-1", (SECRET,))]},
+    )
+    write_log(log, SECRET)
+    harbour.backup("2025-06-20 03:00:00")
+    look = harbour.look(both, policy="rewrite")
+    mine = [copy for copy in look.residue if copy.keys == {1}]
+    assert len(mine) == 1
+    with harbour.adapter(policy="rewrite") as adapter:
+        assert list(adapter.sanitize(mine)) == []
+    assert harbour.look(phrase(SECRET)).residue == []
+    kept = by_time(harbour)["2025-06-18"]["id"]
+    assert OTHER.encode() in harbour.run("dump", kept, str(log)).encode()
+
+
+def test_a_record_that_carries_a_marker_stays_where_a_marker_asks(newest: Harbour) -> None:
+    harbour, log = newest, newest.root / "logs" / "a.jsonl"
+    said = f"I wrote that {SECRET}, which is wrong.\nRETRACTS: {SECRET}"
+    write_log(log, OTHER, said, SECRET)
+    harbour.backup("2025-06-18 03:00:00")
+    asked = Targets([Target(1, TargetKind.PHRASE, SECRET, from_marker=True)])
+    assert harbour.clean(harbour.look(asked, policy="rewrite")) == []
+    (made,) = harbour.snapshots()
+    left = [json.loads(line) for line in harbour.run("dump", made["id"], str(log)).splitlines()]
+    assert [one["text"] for one in left] == [OTHER, said]
+    assert harbour.look(asked).is_clean
+    assert harbour.look(phrase()).residue, "a person who names the words wants it gone as well"
+
+
+def test_a_new_statement_stays_and_an_older_record_of_its_id_goes(newest: Harbour) -> None:
+    harbour, log = newest, newest.root / "logs" / "a.jsonl"
+    anew = f"I looked, and it holds: {SECRET}."
+    write_log(log, OTHER, SECRET)
+    harbour.backup("2025-06-18 03:00:00")
+    write_log(log, OTHER, anew)
+    harbour.backup("2025-06-19 03:00:00")
+    spared = Spared("a-1", "", frozenset({anew}), frozenset({1}))
+    asked = Targets([Target(1, TargetKind.PHRASE, SECRET)], spared={"logs": [spared]})
+    look = harbour.look(asked, policy="rewrite")
+    assert [copy.where for copy in look.residue] == [
+        "1 snapshot (2025-06-18) of logs (logs/a.jsonl)"
+    ]
+    assert harbour.clean(look) == []
+    kept = by_time(harbour)["2025-06-19"]["id"]
+    assert anew.encode() in harbour.run("dump", kept, str(log)).encode()
+    assert harbour.look(asked).is_clean

@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from purge.adapter import Action, Examined, Match, Site
 from purge.state import ProblemCode
-from purge.targets import Target, TargetKind, Targets
+from purge.targets import Spared, Target, TargetKind, Targets
 from purge_adapters._s3_settings import S3Settings
 from purge_adapters.s3 import S3Adapter
 from tests.support import s3_servers
@@ -323,3 +323,24 @@ def test_it_works_with_the_client_s_own_configuration(monkeypatch: pytest.Monkey
     assert client.get_object(Bucket="by-decorator", Key="x.jsonl")["Body"].read() == lines(
         ("b", OTHER)
     )
+
+
+def test_a_record_with_a_marker_stays_in_old_versions_where_a_marker_asks(kept: Bucket) -> None:
+    said = f"I wrote that {WORDS}, which is wrong.\nRETRACTS: {WORDS}"
+    for _ in range(2):
+        kept.put("notes.jsonl", lines(("m", said), ("b", OTHER)))
+    kept.put("notes.jsonl", lines(("m", said), ("b", OTHER), ("c", "only here")))
+    asked = Targets([Target(1, TargetKind.PHRASE, WORDS, from_marker=True)])
+    assert kept.matches(asked)[0].carries_marker
+    assert residue(kept.look(asked)) == []
+    assert len(residue(kept.look(PHRASE))) == 2
+
+
+def test_a_new_statement_stays_in_old_versions(kept: Bucket) -> None:
+    kept.put("notes.jsonl", lines(("n", WORDS), ("b", OTHER)))
+    for _ in range(2):
+        kept.put("notes.jsonl", lines(("n", f"It holds: {WORDS}."), ("b", OTHER)))
+    spared = Spared("n", "", frozenset({f"It holds: {WORDS}."}), frozenset({1}))
+    asked = Targets(PHRASE, spared={"exports": [spared]})
+    first, *_ = [version for _, version, _ in kept.versions()][::-1]
+    assert [item.handle["version"] for item in residue(kept.look(asked))] == [first]
