@@ -158,12 +158,21 @@ def _foreseen(observed: Observed) -> Verdict:
 def _emptiness(seen: Seen) -> tuple[NotChecked, ...]:
     """Doubt a site where there was nothing at all to look at: its path may be mistaken.
 
-    A site that a request itself emptied is not doubted.
+    A site that a request itself emptied is not doubted, nor one that the manifest knows to be
+    empty at times.
     """
     examined = seen.look.examined
     if seen.look.failure or seen.tally.found or examined.files or examined.records:
         return ()
-    return (NotChecked(seen.site.name, "there is nothing to look at; is its path right?"),)
+    if seen.site.may_be_empty:
+        return ()
+    return (
+        NotChecked(
+            seen.site.name,
+            "there is nothing to look at; is its path right? (Where that is usual, as in a cache, "
+            "say 'may_be_empty: true' in the manifest.)",
+        ),
+    )
 
 
 def _tally(seen: Seen) -> Tally:

@@ -189,6 +189,14 @@ class SiteKeys:
         default=None,
         metadata=_describe("The field that holds the id of the person a record is about."),
     )
+    may_be_empty: bool = field(
+        default=False,
+        metadata=_describe(
+            "It is right that there is sometimes nothing at all here, as in a cache. Without it, "
+            "a site where there is nothing to look at is doubted: its path may be mistaken. "
+            "Default false."
+        ),
+    )
     outside_root: bool = field(
         default=False,
         metadata=_describe("Allow this site's paths to lie outside the root. Default false."),

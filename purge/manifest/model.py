@@ -97,6 +97,7 @@ class SiteEntry:
     when_source_purged: SourcePurged = "flag"
     scope: Mapping[str, str] = field(default_factory=dict)
     subject: str | None = None
+    may_be_empty: bool = False
     outside_root: bool = False
     provider_retention: Retention | None = None
     covers: tuple[str, ...] = ()

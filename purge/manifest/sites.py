@@ -81,6 +81,7 @@ class SiteReader:
             when_source_purged=written.when_source_purged,
             scope=written.scope,
             subject=written.subject,
+            may_be_empty=written.may_be_empty,
             outside_root=written.outside_root,
             provider_retention=retention,
             covers=tuple(dict.fromkeys(written.covers)),

@@ -26,6 +26,7 @@ from purge.state import Problem, ProblemCode, State
 from purge.targets import TargetKind
 from purge.testing.faults import Journal
 from purge.testing.faulty_store import FaultyStore
+from tests.support.redis_servers import Server
 
 LESSON = "the staging database may be wiped at any time"
 PHRASE = Wanted(TargetKind.PHRASE, LESSON)
@@ -405,6 +406,31 @@ def test_an_empty_site_is_doubted_unless_the_request_emptied_it(world: World) ->
     outcome = world.request(registry=registry)
     assert step(outcome, "vectors").state is State.ACCEPTED
     assert "path" in (step(outcome, "vectors").problem or Problem(ProblemCode.LIMIT, "")).sentence
+
+
+def test_an_empty_site_is_not_doubted_where_that_is_usual(world: World) -> None:
+    server = Server(world.folder, password=None).start()
+    try:
+        world.sites["cache"] = {"adapter": "redis", "url": server.url, "keys": "answer:*"}
+        world.sites["drafts"] = {"adapter": "jsonl", "path": "drafts"}
+        (world.folder / "drafts").mkdir()
+        registry = {
+            "jsonl": "purge_adapters.jsonl:JsonlAdapter",
+            "redis": "purge_adapters.redis:RedisAdapter",
+        }
+        doubted = world.request(registry=registry)
+        for name in ("cache", "drafts"):
+            assert step(doubted, name).state is State.ACCEPTED
+            world.sites[name]["may_be_empty"] = True
+        trusted = world.engine(registry).verify(doubted.request.id)
+        for name in ("cache", "drafts"):
+            assert step(trusted, name).state is State.CONFIRMED_DELETED
+            assert problem(trusted, name) is None
+        (world.folder / "drafts").rmdir()
+        missing = world.engine(registry).verify(doubted.request.id)
+        assert problem(missing, "drafts") is not None, "a folder that is not there is no empty one"
+    finally:
+        server.stop()
 
 
 def test_retention_counts_from_when_reads_last_became_clean(world: World) -> None:
