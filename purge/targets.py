@@ -45,7 +45,8 @@ class Target:
 
     ``key`` is opaque and unique in a :class:`Targets`; hits carry it. ``scope`` limits the target
     to records whose scope fields say the same; lineage targets have none. ``from_marker``: only
-    markers ask for it, so that no record that carries one is taken for it.
+    markers ask for it, so that no record that carries one is taken for it. ``whose`` numbers the
+    requests that ask for it: left-over copies of targets of one request need not be told apart.
     """
 
     key: int
@@ -54,6 +55,7 @@ class Target:
     site: str | None = None
     scope: Mapping[str, str] = _field(default_factory=dict, repr=False)
     from_marker: bool = False
+    whose: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.value.strip():

@@ -44,20 +44,25 @@ class _Held:
         for key in (*seen.keys, *((None,) if seen.everything else ())):
             self.by_key.setdefault(key, set()).add(snapshot.id)
 
-    def groups(self) -> Iterator[tuple[frozenset[int], dict[str, Taken]]]:
+    def groups(self, targets: Targets) -> Iterator[tuple[frozenset[int], dict[str, Taken]]]:
         """Yield the targets that are in the same snapshots, with those snapshots.
 
         Each request has its own date: the last snapshot that holds *its* item. No targets stand
         for what cannot be told apart.
         """
-        together: dict[frozenset[str], set[int]] = {}
+        mine: dict[object, tuple[set[int], set[str]]] = {}
         for key, ids in self.by_key.items():
             if key is not None:
-                together.setdefault(frozenset(ids), set()).add(key)
+                keys, snapshots = mine.setdefault(targets[key].whose or key, (set(), set()))
+                keys.add(key)
+                snapshots.update(ids)
+        together: dict[frozenset[str], set[int]] = {}
+        for keys, snapshots in mine.values():
+            together.setdefault(frozenset(snapshots), set()).update(keys)
         if None in self.by_key:
             yield frozenset(), self._some(self.by_key[None])
-        for snapshots, keys in together.items():
-            yield frozenset(keys), self._some(snapshots)
+        for held, keys in together.items():
+            yield frozenset(keys), self._some(held)
 
     def _some(self, ids: Iterable[str]) -> dict[str, Taken]:
         wanted = set(ids)
@@ -129,7 +134,7 @@ def _held(
         # What a person has to do at the site, a person has to do in its backups.
         by_person = site.covers[name].site.action is Action.REPORT
         fixable = settings.policy is Policy.REWRITE and not aside and not by_person
-        for keys, snapshots in found.groups():
+        for keys, snapshots in found.groups(targets):
             ids = frozenset(snapshots)
             until = dates[ids] if ids in dates else calendar.until(ids)
             dates[ids] = until

@@ -232,7 +232,11 @@ class Survey:
         by_site: dict[str, list[Trace]] = {}
         for key, trace in traces.items():
             by_site.setdefault(key.site, []).append(trace)
-        direct = [replace(it, from_marker=owners[it.key] <= markers) for it in direct]
+        direct = [
+            replace(it, from_marker=of <= markers, whose=frozenset(of))
+            for it in direct
+            for of in (owners[it.key],)
+        ]
         return Leftovers(
             Targets(direct, by_site, self._spared(numbers, owners)),
             {key: frozenset(of) for key, of in owners.items()},
