@@ -134,7 +134,11 @@ def _held(
         # What a person has to do at the site, a person has to do in its backups.
         by_person = site.covers[name].site.action is Action.REPORT
         fixable = settings.policy is Policy.REWRITE and not aside and not by_person
-        for keys, snapshots in found.groups(targets):
+        groups = list(found.groups(targets))
+        unclear = {id for keys, snapshots in groups if not keys for id in snapshots}
+        for keys, snapshots in groups:
+            if keys and not fixable and unclear.issuperset(snapshots):
+                continue  # It is said already, of what nobody can tell apart.
             ids = frozenset(snapshots)
             until = dates[ids] if ids in dates else calendar.until(ids)
             dates[ids] = until
