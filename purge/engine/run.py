@@ -148,6 +148,7 @@ class Run:
             self.sites.find,
             min_copy_width=self.limits.min_phrase_width,
             owed={number: task.kept.owed for number, task in tasks.items()},
+            cut={number: task.kept.flagged for number, task in tasks.items()},
             again=policy.again,
             among=tasks,
         )
@@ -242,6 +243,7 @@ class Run:
                 if going.get(name):
                     task.kept.take_controls(name, look.by_kind(on_target=True))
             new = task.kept.extend(survey.owed(number))
+            task.kept.flagged = survey.flagged(number)
             if new or going or first:
                 id, counts = task.request.id, dict(going)
                 events += [
@@ -380,6 +382,8 @@ class Run:
         for number, task in tasks.items():
             task.kept.note_gone(survey.alive(number), task.back, now)
             task.kept.spared = set(survey.decided[number].spared)
+            cut = survey.decided[number].cut
+            task.kept.flagged = [it for it in task.kept.flagged if it.key in cut]
             task.kept.waiting = set(survey.decided[number].held)
             steps = outcomes[number].steps
             if self.mode in ("sweep", "replay"):

@@ -133,6 +133,22 @@ class Survey:
             for key in sorted(mine.remove - mine.changed)
         ]
 
+    def flagged(self, number: int) -> list[Owed]:
+        """The records that were made from what has to go and wait for a person."""
+        mine = self.decided[number]
+        return [
+            Owed(
+                site=key.site,
+                trace=self.reach.records[key].match.trace,
+                role=Role.FLAGGED,
+                how=How.LINEAGE.value,
+                part=key.part,
+                pieces=self.reach.records[key].match.pieces,
+            )
+            for key, role in sorted(mine.roles.items())
+            if role is Role.FLAGGED
+        ]
+
     def tally(self, number: int, site: str, late: int = 0) -> Tally:
         """Count the records of a request at a site by what is to become of them."""
         mine = self.decided[number]

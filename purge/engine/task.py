@@ -24,6 +24,8 @@ class Kept:
     """By site: when reads were first found to return none of them."""
     looked: dict[str, datetime] = field(default_factory=dict)
     """By site: when a look first saw the whole of it."""
+    flagged: list[Owed] = field(default_factory=list)
+    """Records that were made from what went and whose link to it is gone too, or may go."""
     spared: set[RecordKey] = field(default_factory=set)
     """Records that were met and left."""
     waiting: set[RecordKey] = field(default_factory=set)

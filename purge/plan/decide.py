@@ -60,6 +60,8 @@ class Decided:
     restated: set[RecordKey] = field(default_factory=set)
     held: set[RecordKey] = field(default_factory=set)
     """Would have to go, and a legal hold is on them."""
+    cut: set[RecordKey] = field(default_factory=set)
+    """Flagged earlier; the link to what went is gone, and what was made from it is not."""
     spared: set[RecordKey] = field(default_factory=set)
     """Met and left, so that a later run does not take them for what came back."""
 
@@ -90,6 +92,7 @@ def decide(
         if len(gone) == before:
             break
     for number, mine in decided.items():
+        _take_cut(picture, number, mine)
         _note_spared(picture, number, mine)
     return MappingProxyType(decided)
 
@@ -292,6 +295,20 @@ def _show(
         mine.remove.add(key)
     elif decision is False:
         mine.kept.add(key)
+
+
+def _take_cut(picture: _Picture, number: int, mine: Decided) -> None:
+    """Flag what was made from what went, where the store took the link out with it.
+
+    Until it is made again it says what it said.
+    """
+    for key, found in picture.reach.records.items():
+        was = found.cut.get(number)
+        if was is None or key in mine.roles or not (found.readable and found.match.hits):
+            continue
+        if set(was.trace.texts) == set(found.match.trace.texts):
+            mine.roles[key] = Role.FLAGGED
+            mine.cut.add(key)
 
 
 def _note_spared(picture: _Picture, number: int, mine: Decided) -> None:

@@ -131,6 +131,8 @@ class Found:
     """Carried-out requests of which it repeats a removed record."""
     owed: dict[int, Owed] = field(default_factory=dict)
     """By the number of the request: what an earlier plan of it says of this record."""
+    cut: dict[int, Owed] = field(default_factory=dict)
+    """By the number of the request: what it was when it was flagged, before its link was cut."""
     down: bool = False
     up: bool = False
     """Whether what derives from it, and what it derives from, was asked for."""
@@ -180,6 +182,7 @@ def explore(
     *,
     min_copy_width: int,
     owed: Mapping[int, Iterable[Owed]] | None = None,
+    cut: Mapping[int, Iterable[Owed]] | None = None,
     again: Mapping[int, Again] | None = None,
     among: Iterable[int] | None = None,
 ) -> Reach:
@@ -193,12 +196,15 @@ def explore(
         owed: by the number of a request, the records of its earlier plan. They are looked for by
             id besides the request's own targets, and what derives from them is followed even
             where they are gone.
+        cut: by number, the records that were flagged as made from what has to go; a store may take
+            their link out together with what it led to.
         again: by number, the requests that were carried out before: what repeats a removed record
             is looked for too.
         among: the numbers of the requests to look for; ``None``: all.
     """
     search = _Search(Reach(tuple(requests), graph), find, min_copy_width, again or {})
     search.begin(owed or {}, range(len(requests)) if among is None else among)
+    search.begin_cut(cut or {})
     search.run()
     return search.reach
 
@@ -252,6 +258,19 @@ class _Search:
             # What was named by a phrase is found by it again; the rest only by what it said.
             self._ask_for_texts(entry.trace.texts, self.sites, number, "again")
 
+    def begin_cut(self, cut: Mapping[int, Iterable[Owed]]) -> None:
+        """Look for records whose link to what went may be gone as well."""
+        for number, entries in cut.items():
+            for entry in entries:
+                if entry.site not in self.waiting:
+                    continue
+                key = entry.key
+                target = self._target(TargetKind.ID, entry.trace.id, entry.site, number, "cut")
+                self.waiting[entry.site].append(target)
+                found = self.reach.records.get(key)
+                found = found or self.reach.put(key, Found(entry.site, entry.ghost()))
+                found.cut[number] = entry
+
     def _target(
         self,
         kind: TargetKind,
@@ -288,6 +307,7 @@ class _Search:
             found = self.reach.put(key, Found(site, match))
             if earlier is not None:
                 found.owed, found.down, found.up = earlier.owed, earlier.down, earlier.up
+                found.cut = earlier.cut
         else:
             hits = tuple(dict.fromkeys((*found.match.hits, *match.hits)))
             found.match = replace(match, hits=hits)
@@ -303,6 +323,8 @@ class _Search:
                 up = True  # Whether it has lineage shows when its parents were asked for.
             elif purpose == "twin" and number is not None:
                 found.twin.add(number)
+            elif purpose == "cut":
+                continue  # It is only looked whether it is still there.
             elif purpose == "again" and number is not None:
                 if not hit.scope_unknown and self.again[number].repeats(match):
                     found.repeats.add(number)
