@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Collection as AnyOf
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ OWN_ID: Final = "$id"
 KEY: Final = "$key:"
 """Marks, in the name of a field, that the words stand in the key and not in its value."""
 _FAR: Final = 1000.0
+_NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,14 @@ class Fields:
 
     def match(self, targets: Targets, item: Item) -> tuple[Hit, ...]:
         """Return how a record is named."""
-        return targets.match(self.site.name, self.record(item))
+        record = self.record(item)
+        hits = targets.match(self.site.name, record)
+        if not hits or self.site.action is not Action.BLANK:
+            return hits
+        # What is to be emptied is every field with the words, not the first one alone.
+        alone = (Record("", (text,), scope=record.scope) for text in record.texts)
+        more = (hit for each in alone for hit in targets.match(self.site.name, each))
+        return tuple(dict.fromkeys((*hits, *more)))
 
     def record(self, item: Item) -> Record:
         """Return what looking needs to know of a record."""
@@ -135,12 +144,14 @@ class Fields:
         found: dict[str, str | None] = {}
         if item.document is not None:
             found[DOCUMENT] = ""
+        names = {_shown(item, key): key for key in item.metadata}
         for key in (*self.text, *named):
-            bare = key.removeprefix(KEY)
+            shown = key.removeprefix(KEY)
+            bare = names.get(shown, shown)
             if bare in kept or bare not in item.metadata:
                 continue
             is_text = isinstance(item.metadata[bare], str)
-            found[bare] = "" if is_text and bare == key else None
+            found[bare] = "" if is_text and shown == key else None
         return found
 
     def is_emptied(self, item: Item, hits: Sequence[Hit], vector: Sequence[float] | None) -> bool:
@@ -211,9 +222,14 @@ def _texts(item: Item, given: AnyOf[str] = ()) -> Iterable[Text]:
         yield Text(DOCUMENT, item.document)
     for key, value in item.metadata.items():
         if key not in given and key != URI:
-            yield Text(KEY + key, key)
+            yield Text(KEY + _shown(item, key), key)
         for text in _strings(value):
-            yield Text(key, text)
+            yield Text(_shown(item, key), text)
+
+
+def _shown(item: Item, key: str) -> str:
+    """Return a key as a hit carries it. One that may be content is told by its place alone."""
+    return key if _NAME.fullmatch(key) else f"*{sorted(item.metadata).index(key)}"
 
 
 def _strings(value: Value | None) -> Iterable[str]:

@@ -39,6 +39,9 @@ _ZSTD_DEFAULT_LEVEL: Final = 3
 _GZIP_LEVELS: Final = {2: 9, 4: 1}
 """The two levels that a gzip header tells (RFC 1952, XFL); every other one is written as 0."""
 _GZIP_DEFAULT_LEVEL: Final = 6
+_FAST_LEVEL: Final = 3
+"""The highest level of ISA-L: a tenth larger than level 6 of zlib, ten times as fast. It stands in
+for levels that no header tells; the two others are kept."""
 _HAS_CRC, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT = 2, 4, 8, 16
 
 
@@ -174,14 +177,14 @@ def _read_gzip(stream: Readable) -> Iterator[tuple[Member, bytes]]:
             raise _damaged("something else stands behind the last member")
         member = Member(number)
         data = _gzip_header(stream, data, member)
-        decoder = zlib.decompressobj(wbits=31)
+        decoder = _deflate().decompressobj(wbits=31)
         empty = True
         while not decoder.eof:
             if not data and not (data := stream.read(_INPUT)):
                 raise _damaged("it is cut off")
             try:
                 block = decoder.decompress(data, _OUTPUT)
-            except zlib.error:
+            except (zlib.error, _deflate().error):
                 raise _damaged("it cannot be decoded") from None
             data = decoder.unconsumed_tail
             if block:
@@ -195,6 +198,15 @@ def _read_gzip(stream: Readable) -> Iterator[tuple[Member, bytes]]:
         while not (data := data.lstrip(b"\0")):
             if not (data := stream.read(_INPUT)):
                 return
+
+
+def _deflate() -> Any:
+    """Return what reads and writes gzip: ISA-L of the extra ``fast`` where it is, or zlib."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib
+    return isal_zlib
 
 
 def _gzip_header(stream: Readable, data: bytes, member: Member) -> bytes:
@@ -330,7 +342,8 @@ class Encoder:
         if self._member is None or member.number != self._member.number:
             self._end()
             self._begin(member)
-        self._crc = zlib.crc32(data, self._crc)
+        if self._codec is Codec.GZIP:
+            self._crc = _deflate().crc32(data, self._crc)
         self._size += len(data)
         self._stream.write(self._compressor.compress(data))
 
@@ -356,7 +369,9 @@ class Encoder:
             + bytes((extra, member.system))
             + (member.name + b"\0" if member.name is not None else b"")
         )
-        self._compressor = zlib.compressobj(member.level, zlib.DEFLATED, -zlib.MAX_WBITS)
+        deflate: Any = zlib if extra else _deflate()
+        level = member.level if deflate is zlib else _FAST_LEVEL
+        self._compressor = deflate.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
 
     def _end(self) -> None:
         if self._member is None:

@@ -21,7 +21,15 @@ from purge_adapters._json_fields import Fields
 from purge_adapters._json_text import Path as Steps
 from purge_adapters._json_text import replace_scalars
 from purge_adapters._jsonl_lines import LogFile
-from purge_adapters._jsonl_record import BOM, Entry, digest_of, encode, entries_of
+from purge_adapters._jsonl_record import (
+    BOM,
+    Entry,
+    digest_of,
+    encode,
+    entries_of,
+    is_content_name,
+)
+from purge_adapters._prefilter_site import sieve_of_ids
 
 __all__ = ["Edit", "Part", "Plan", "carry_out", "edit_log", "leave", "parts_of", "wait_for_writers"]
 
@@ -252,7 +260,10 @@ def _everywhere(
     """Return the parts wherever they stand, by digest, and other records of the same ids."""
     spots: dict[str, list[_Spot]] = {part.digest: [] for part in parts}
     namesakes: dict[tuple[str, str], list[Entry]] = {_name(part): [] for part in parts}
-    for line in log.lines():
+    names = {part.removal.match.id for part in parts}
+    # A record that has an id has it in its line; a name made from content stands in none.
+    sieve = None if any(map(is_content_name, names)) else sieve_of_ids([log.path], names)
+    for line in log.lines() if sieve is None else sieve.lines(log):
         for entry in entries_of(line.data, fields):
             start = line.offset + entry.start
             end = start + len(entry.data)
@@ -342,7 +353,7 @@ def _copy(log: LogFile, stream: BinaryIO, edits: Sequence[Edit]) -> None:
     encoder = Encoder(stream, log.codec)
     pending = list(reversed(edits))
     start = 0
-    for member, block in log.members():
+    for member, block in log.members(note=True):
         end = start + len(block)
         at = start
         while pending and pending[-1].start < end:

@@ -32,6 +32,8 @@ from purge_adapters._json_fields import Fields, shown
 from purge_adapters._json_text import Path as Steps
 from purge_adapters._jsonl_lines import Line, LogFile
 from purge_adapters._jsonl_record import LINE, Entry, entries_of
+from purge_adapters._prefilter_read import Sieve
+from purge_adapters._prefilter_site import sieve_for, sieve_of_ids
 
 __all__ = ["Look", "Matcher", "damaged", "is_certain", "read_log", "search"]
 
@@ -39,8 +41,6 @@ _NOBODY: Final = "\0no record has this name\0"
 _SHORT: Final = 96
 """Strings up to this length are remembered once they are known to hold nothing."""
 _REMEMBERED: Final = 100_000
-_PLAIN_ID: Final = re.compile(r"(?![-.0-9eE]+$)[ !#-\[\]-~]+|[0-9]+")
-"""Ids that are written in one way only, escapes apart. A number like 1e3 is written in many."""
 _NUMERIC: Final = re.compile(r"[-+.0-9eE]+")
 
 
@@ -66,6 +66,8 @@ class Matcher:
     def hits(self, entry: Entry) -> tuple[Hit, ...]:
         """Return every way in which a record is named."""
         texts = [text for _, _, text in self._texts(entry)] if self.targets.needs_texts else []
+        if self.targets.needs_texts:
+            texts += [Text(shown(run.paths[0]), run.text) for run in entry.in_pieces()]
         hits = self.targets.match(self.site, entry.record(texts))
         for other in entry.ids[:-1]:
             # An id key that is repeated: which one counts depends on who reads the line.
@@ -76,11 +78,19 @@ class Matcher:
         """Return the paths of the strings that hold a phrase; the last is true for a key."""
         if not self.targets.needs_texts:
             return []
-        return [
+        found = [
             (path, is_key)
             for path, is_key, text in self._texts(entry)
             if path is not None and is_certain(self._search(text, entry.scope))
         ]
+        for run in entry.in_pieces():
+            found += [
+                (path, False)
+                for path in run.holding(
+                    lambda said: is_certain(self._search(Text("", said), entry.scope))
+                )
+            ]
+        return list(dict.fromkeys(found))
 
     def holds(self, text: str) -> bool:
         """Whether a text that belongs to no record holds a phrase."""
@@ -133,7 +143,10 @@ class Look:
 
 
 def read_log(
-    look: Look, fields: Fields, wanted: Callable[[bytes], bool] | None = None
+    look: Look,
+    fields: Fields,
+    wanted: Callable[[bytes], bool] | None = None,
+    sieve: Sieve | None = None,
 ) -> Iterator[tuple[Line, Entry]]:
     """Yield the records of a file with the lines that they stand in.
 
@@ -143,18 +156,20 @@ def read_log(
         look: at the file.
         fields: what the fields of its records mean.
         wanted: which lines to take apart; without it, all.
+        sieve: gives the lines that are worth taking apart, all others are then not counted.
     """
     try:
         with LogFile(look.path) as log:
             look.size, look.codec = log.fingerprint.size, log.codec
-            lines = log.lines()
+            lines = log.lines() if sieve is None else sieve.lines(log)
             look.wide = log.wide
             for line in lines:
                 if wanted is not None and not wanted(line.data):
                     continue
                 for entry in entries_of(line.data, fields, look.key):
-                    look.records += 1
+                    look.records += sieve is None
                     yield line, entry
+            look.wide = log.wide
             if log.has_changed():
                 look.miss("it changed while it was read", ProblemCode.CHANGED_UNDERNEATH)
     except FileNotFoundError:
@@ -208,14 +223,15 @@ class _Search:
         self.fields = fields
         self.targets = targets
         self.matcher = Matcher(site.name, targets)
+        self.sieve = sieve_for(site, files, fields, targets)
         self.groups: dict[tuple[str, str], _Group] = {}
         self.gaps: dict[NotChecked, None] = {}
 
     def run(self) -> Iterator[Finding]:
-        for path in self.files:
+        for path in self.sieve.in_turn(self.files) if self.sieve else self.files:
             look = Look.at(path, self.site)
             unlinked = 0
-            for line, entry in read_log(look, self.fields):
+            for line, entry in read_log(look, self.fields, sieve=self.sieve):
                 hits = self.matcher.hits(entry)
                 if hits:
                     self._take(look, line, entry, hits)
@@ -250,7 +266,7 @@ class _Search:
                 "strings": [list(path) for path, is_key in matched if not is_key],
                 "keys": [list(path) for path, is_key in matched if is_key],
             },
-            where=f"{look.where}, line {line.number}",
+            where=f"{look.where}, {line.place}",
             # Empty text fields say nothing of a record that still says it elsewhere.
             blanked=self.site.action is Action.BLANK
             and entry.parsed
@@ -274,10 +290,10 @@ class _Search:
         }
         if not open_ended:
             return
-        may_hold = _prefilter({name for name, _ in open_ended})
+        sieve = sieve_of_ids(self.files, {name for name, _ in open_ended})
         for path in self.files:
             look = Look.at(path, self.site)
-            for line, entry in read_log(look, self.fields, may_hold):
+            for line, entry in read_log(look, self.fields, sieve=sieve):
                 group = open_ended.get((entry.name, entry.part))
                 if group is not None and (look.key, line.offset + entry.start) not in group.parts:
                     self._add(group, look, line, entry)
@@ -315,23 +331,10 @@ class _Search:
         )
 
 
-def _prefilter(names: set[str]) -> Callable[[bytes], bool]:
-    """Return a test that is true for every line that may have one of these ids."""
-    if not all(name.isascii() and _PLAIN_ID.fullmatch(name) for name in names):
-        return lambda _: True
-    written = [name.encode("ascii") for name in names]
-
-    def may_hold(line: bytes) -> bool:
-        # An escape may stand for any character; without one, the id stands there as it is.
-        return b"\\" in line or any(name in line for name in written)
-
-    return may_hold
-
-
 def damaged(look: Look, line: Line) -> NotChecked:
     """Say that nobody can tell what a line held."""
     return NotChecked(
-        f"{look.where}, line {line.number}",
+        f"{look.where}, {line.place}",
         "the line is damaged: neither JSON nor text",
         ProblemCode.CORRUPT,
     )

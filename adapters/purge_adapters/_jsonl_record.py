@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Final
 
 from purge.matching import carries_marker
+from purge.matching.fragments import Run, may_be_in_pieces, runs
 from purge.targets import NEEDLE_BYTES, Record, Text, Trace
 from purge_adapters._json_fields import Fields, moment, scalar, scalars, values_at
 from purge_adapters._json_text import NOT_JSON, Path, leaves, parse, salvage
@@ -28,6 +29,9 @@ LINE: Final = "$line"
 _CONTENT_NAME: Final = "content-"
 _TAGS: Final = frozenset({"type", "role"})
 _TAG_VALUE: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_FOREIGN: Final = re.compile("[\udc80-\udcff]{4}")
+"""Bytes in a row that are no UTF-8: words in another encoding. Fewer are an accent, or what is
+left of a character that was cut."""
 _LONGEST_TEXT: Final = 64 * 1024
 """Longer texts are kept in pieces: a trace is kept for as long as a request is open."""
 
@@ -76,7 +80,7 @@ class Entry:
         if self.fields.id is None:
             return ()
         found = (scalar(value) for _, value in values_at(self.value, self.fields.id))
-        return tuple(self._mend(text) for text in found if text)
+        return tuple(self.mend(text) for text in found if text)
 
     @cached_property
     def holds_several(self) -> bool:
@@ -157,18 +161,27 @@ class Entry:
             return
         for path, value, is_key in leaves(self.value):
             if isinstance(value, str):
-                yield path, self._mend(value), is_key
+                yield path, self.mend(value), is_key
             elif numbers and isinstance(value, int | float) and not isinstance(value, bool):
                 yield path, str(value), False
+
+    def in_pieces(self) -> Iterator[Run]:
+        """Yield the texts that stand in several strings, as a reader sees them."""
+        if self.value is NOT_JSON:
+            return
+        # What was read from something else than JSON has no text to judge by.
+        if self.text.lstrip()[:1] not in ("{", "[") or may_be_in_pieces(self.text):
+            for run in runs(self.value):
+                yield Run(tuple((path, self.mend(said)) for path, said in run.pieces))
 
     def lines(self) -> Iterator[str]:
         """Yield the text of a line that cannot be parsed, in each way that it may be meant."""
         if self.parsed:
             return
-        yield self._mend(self.text)
+        yield self.mend(self.text)
         if b"\0" in self.data:
             # Something appended in UTF-16, or a hole left by a crash in the middle of a text.
-            yield self._mend(self.text.replace("\0", ""))
+            yield self.mend(self.text.replace("\0", ""))
             for encoding in ("utf-16-le", "utf-16-be"):
                 for skipped in (0, 1):
                     yield self.data[skipped:].decode(encoding, "replace")
@@ -179,7 +192,9 @@ class Entry:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether it is neither JSON nor text, so that nobody can say what it held."""
+        """Whether some of it is neither JSON nor text, so that nobody can say what it held."""
+        if self.mended and _FOREIGN.search(self.text):
+            return True
         return not self.parsed and (self.mended or b"\0" in self.data.strip(b"\0"))
 
     @property
@@ -202,7 +217,7 @@ class Entry:
                     if is_key or not isinstance(text, str) or _is_tag(below, text):
                         continue
                     if not _is_below(below, links):
-                        yield below, self._mend(text)
+                        yield below, self.mend(text)
 
     def link_paths(self) -> tuple[Path, ...]:
         """Return where the fields stand that identify the record or link it."""
@@ -238,7 +253,7 @@ class Entry:
             for piece in _pieces(value):
                 target[piece] = None
         if not self.parsed:
-            texts.update(dict.fromkeys(_pieces(self._mend(self.text).strip())))
+            texts.update(dict.fromkeys(_pieces(self.mend(self.text).strip())))
         metadata = {value: None for value in metadata if value not in texts and value != self.name}
         return Trace(self.name, tuple(texts), tuple(metadata))
 
@@ -251,9 +266,10 @@ class Entry:
         elif path is not None:
             for _, value in values_at(self.value, path):
                 for text in scalars(value):
-                    yield self._mend(text)
+                    yield self.mend(text)
 
-    def _mend(self, text: str) -> str:
+    def mend(self, text: str) -> str:
+        """Return a string of the record as it is meant: bytes that are no UTF-8 become letters."""
         return text.translate(_ESCAPED) if self.mended else text
 
 

@@ -28,6 +28,7 @@ from purge_adapters._jsonl_lines import is_wide, lines_of
 from purge_adapters._jsonl_match import Look, Matcher, damaged, is_certain, read_log
 from purge_adapters._jsonl_record import Entry, entries_of, is_content_name
 from purge_adapters._owners import Held, Owners, together
+from purge_adapters._prefilter_site import sieves_for
 from purge_adapters._shadows import Shadow, look_through, shadows
 
 __all__ = ["examine", "shared_files"]
@@ -48,7 +49,7 @@ def examine(
     targets: Targets,
 ) -> Iterator[Observation]:
     """Yield what ``residue`` of the adapter yields for some files."""
-    examination = _Examination(site, fields, targets)
+    examination = _Examination(site, files, fields, targets)
     for path in files:
         yield from examination.look_at(path)
     yield from examination.controls()
@@ -68,7 +69,7 @@ class _Tried:
 class _Examination:
     """One look at the bytes of a site's files and of their shadows."""
 
-    def __init__(self, site: Site, fields: Fields, targets: Targets) -> None:
+    def __init__(self, site: Site, files: Sequence[Path], fields: Fields, targets: Targets) -> None:
         self.site = site
         self.fields = fields
         self.matcher = Matcher(site.name, targets)
@@ -78,31 +79,40 @@ class _Examination:
         for target in targets:
             if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope:
                 self.phrases.add(written_forms(target.value), frozenset({target.key}))
+        self.sieves = sieves_for(site, files, fields, targets, self.needles)
         self.tried = {kind: _Tried() for kind in _KINDS}
-        self.whole = True
-        """Every byte of every file belongs to a line that was read."""
+        self.whole = self.sieves is None or self.sieves.is_seeing
+        """Every byte of every file belongs to a line that was looked at, or passed over as holding
+        nothing for certain."""
 
     def look_at(self, path: Path) -> Iterator[Observation]:
         """Look at one file of the site."""
         look = Look.at(path, self.site)
-        neighbours = 0
-        for line, entry in read_log(look, self.fields):
+        self._try_neighbours(path)
+        sieve = self.sieves.second if self.sieves else None
+        for line, entry in read_log(look, self.fields, sieve=sieve):
             hits = self.matcher.hits(entry)
             if entry.is_damaged:
                 look.gaps.append(damaged(look, line))
             if not hits:
-                if neighbours < _NEIGHBOURS and self._try(entry, on_target=False):
-                    neighbours += 1
-            elif self._is_blanked(entry) and not self.matcher.matched(entry):
+                continue
+            if self._is_blanked(entry) and not self.matcher.matched(entry):
                 if self._still_says(entry):
                     yield Residue(
-                        f"{look.where}, line {line.number}",
+                        f"{look.where}, {line.place}",
                         "the blanked record says the same in a field that was not emptied",
                         problem=ProblemCode.UNSUPPORTED,
                         keys=self._keys_of(entry, hits),
                     )
             elif is_certain(hits):
                 self._try(entry, on_target=True)
+                if self.sieves and not self.sieves.first.gives(line.data):
+                    yield Residue(
+                        f"{look.where}, {line.place}",
+                        "it holds what is looked for, and the search for it passed it over",
+                        problem=ProblemCode.CONTROL_FAILED,
+                        keys=frozenset(hit.key for hit in hits if not hit.scope_unknown),
+                    )
         self.whole = self.whole and not look.gaps
         yield from dict.fromkeys(look.gaps)
         yield Examined(1, look.size, look.records)
@@ -162,6 +172,15 @@ class _Examination:
                 if not is_certain(self.matcher.hits(entry)):
                     found.update(needle for needle in needles - found if needle in line.data)
         return found
+
+    def _try_neighbours(self, path: Path) -> None:
+        """Try the look on the first live records of a file; what it misses is noted elsewhere."""
+        tried = 0
+        for _, entry in read_log(Look.at(path, self.site), self.fields):
+            if not self.matcher.hits(entry) and self._try(entry, on_target=False):
+                tried += 1
+                if tried == _NEIGHBOURS:
+                    return
 
     def _try(self, entry: Entry, *, on_target: bool) -> bool:
         """See whether the look finds the needles of a live record in its bytes."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from purge_adapters._bytes import BLOCK, open_quietly
+from purge_adapters._bytes import open_quietly
 from purge_adapters._file_state import (
     Changed,
     Fingerprint,
@@ -31,6 +31,8 @@ from purge_adapters._processes import Openers, holders, lease_openers, release_l
 __all__ = ["replace_file"]
 
 _PAUSE_S: Final = 0.005
+_BUFFER: Final = 128 * 1024
+"""Smaller than the blocks that are copied, so that these are not copied once more in memory."""
 _GRACE_LOOKS: Final = 3
 """How often the old file is looked at for a late writer: an opener that had followed the name
 before it was given to the new file shows only a moment later."""
@@ -76,7 +78,7 @@ def replace_file(
         new = own_name(path, NEW)
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            with os.fdopen(descriptor, "wb", buffering=BLOCK) as stream:
+            with os.fdopen(descriptor, "wb", buffering=_BUFFER) as stream:
                 write(stream)
                 stream.flush()
                 _copy_attributes(source.fileno(), stream.fileno())

@@ -1,8 +1,8 @@
 """The readings of a text: every way in which the same characters can be meant.
 
 A string in a store may be JSON itself, may carry JSON escapes without being JSON as a whole, or
-may be Markdown or HTML. A phrase is looked for in each reading. A reading only ever takes an
-encoding off; nothing is guessed.
+may be Markdown or HTML, or a list of the pieces of one text. A phrase is looked for in each
+reading. A reading only ever takes an encoding off; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
+from purge.matching.fragments import runs, without_tags
 from purge.matching.markers import MARKER, read_markers, without_markers
 
 DEPTH: Final = 6
@@ -29,7 +30,7 @@ _ESCAPES: Final = {
     "\\": "\\",
     "/": "/",
 }
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt\"\\/]))")
+_ESCAPE: Final = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\([bfnrt\"\\/])")
 _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _LINE_PREFIX: Final = re.compile(
     r"^[ \t]*(?:(?:>|#{1,6}(?=[ \t])|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))[ \t]*)+", re.MULTILINE
@@ -69,7 +70,11 @@ def _readings(text: str, flavor: Flavor, depth: int) -> Iterator[str]:
         else:
             for inner in strings_in(value):
                 yield from _readings(inner, flavor, depth - 1)
+            for run in runs(value):
+                yield from _readings(run.text, flavor, depth - 1)
             return
+    if (untagged := without_tags(text)) is not text:
+        yield from _readings(untagged, flavor, depth - 1)
     if "\\" in text:
         unescaped = unescape(text)
         if unescaped != text:
@@ -143,5 +148,8 @@ def unescape(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    code, short = match.groups()
-    return chr(int(code, 16)) if code else _ESCAPES[short]
+    codes, short = match.groups()
+    if short:
+        return _ESCAPES[short]
+    units = bytes.fromhex(codes.replace("\\u", ""))
+    return units.decode("utf-16-be", "surrogatepass")

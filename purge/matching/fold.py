@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Final
 
 _ZERO_WIDTH: Final = (
@@ -42,6 +43,21 @@ _PLAIN: Final[dict[int, str | None]] = {
 _ASCII_PLAIN: Final = {ord("`"): "'"}
 
 
+def _class_of(codes: Iterable[int]) -> str:
+    """Return a pattern for one character out of some, as ranges."""
+    ranges: list[list[int]] = []
+    for code in sorted(codes):
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges) + "]"
+
+
+_CHANGED: Final = re.compile(_class_of(_PLAIN))
+"""Looked for first: translating costs far more than looking, and most texts need none."""
+
+
 _LONG: Final = 1 << 20
 _CUT: Final = re.compile(r" (?=[A-Za-z0-9])")
 """Where a text may be cut and its parts folded one by one: nothing composes over a space before
@@ -67,10 +83,14 @@ def _fold(text: str) -> str:
         return " ".join(text.translate(_ASCII_PLAIN).lower().split())
     # Quotes and dashes go first: NFKC turns U+00B4 and U+2033 into sequences with spaces or
     # doubled marks, after which they could no longer be told from what was typed.
-    plain = unicodedata.normalize("NFD", text.translate(_PLAIN)).casefold()
+    plain = unicodedata.normalize("NFD", _made_plain(text)).casefold()
     composed = unicodedata.normalize("NFKC", plain).casefold()
-    folded = unicodedata.normalize("NFKC", composed).translate(_PLAIN)
+    folded = _made_plain(unicodedata.normalize("NFKC", composed))
     return " ".join(folded.split())
+
+
+def _made_plain(text: str) -> str:
+    return text.translate(_PLAIN) if _CHANGED.search(text) else text
 
 
 def width(text: str) -> int:

@@ -29,6 +29,9 @@ def test_the_quick_way_for_plain_text_agrees_with_the_full_one(text: str) -> Non
 @pytest.mark.parametrize(
     ("written", "folded"),
     [
+        # Dashes of vertical text become plain in two steps.
+        ("a\ufe31b", "a-b"),
+        ("a\ufe32b", "a-b"),
         ("Crab  Pot\n\tunder", "crab pot under"),
         ("caf\u00e9", "café"),
         ("cafe\u0301", "café"),
