@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from purge.errors import PurgeError
 from purge_adapters._files import folders, holders
 from purge_adapters._git import enclosing_repositories
 from purge_adapters._markdown_files import Files, Opened
-from purge_adapters._markdown_records import FieldMap, Grain
+from purge_adapters._markdown_links import Index
+from purge_adapters._markdown_records import FieldMap, Grain, grain_in
 from purge_adapters._markdown_units import note_id, units_of
 
 
@@ -31,19 +32,24 @@ class _Count:
     foreign: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     fixed: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
     ids: Counter[str] = field(default_factory=Counter)
     folders: set[Path] = field(default_factory=set)
 
 
-def check_site(site: Site, files: Files, grain: Grain, fields: FieldMap) -> Iterator[Statement]:
+def check_site(
+    site: Site, files: Files, grain: Grain, fields: FieldMap, lists: Sequence[str] = ()
+) -> Iterator[Statement]:
     """Yield what is true of a site and every fault that would make a run go wrong."""
     count = _Count()
+    index = Index(lists, fields.reader)
     try:
         for item in files.read():
             if isinstance(item, NotChecked):
                 yield Statement(f"{item.where} is not looked at: {item.why}.", ok=False)
             else:
                 _add(count, item, grain, fields)
+                index.take(item, units_of(item.note, grain, fields) if lists else ())
         covered = folders(site, files.patterns)
     except PurgeError as error:
         yield Statement(str(error), ok=False)
@@ -54,6 +60,8 @@ def check_site(site: Site, files: Files, grain: Grain, fields: FieldMap) -> Iter
         f"{count.named} with an id of their own."
     )
     yield from _faults(count, fields)
+    for place, line in index.dead():
+        yield Statement(f"{place}, line {line} links to a note that is not there.")
     yield from _surroundings({*count.folders, *covered})
     yield Statement(
         "Every byte of every file is read, and each belongs to a record or to the structure "
@@ -65,13 +73,18 @@ def _add(count: _Count, item: Opened, grain: Grain, fields: FieldMap) -> None:
     count.files += 1
     count.bytes += item.size
     count.folders.add(item.path.parent)
-    units = [unit for unit in units_of(item.note, grain, fields) if unit.part.grain is grain]
+    own = grain_in(item.note, grain)
+    units = [unit for unit in units_of(item.note, grain, fields) if unit.part.grain is own]
     count.records += len(units)
     count.named += sum(unit.named for unit in units)
     count.named_notes += note_id(item.note, fields) is not None
     count.ids.update(unit.id for unit in units if unit.named)
     if any(fields.parents.values()):
         count.unlinked += sum(not unit.said.parents for unit in units)
+    if item.note.front.size and not any(
+        line.strip() for line in item.note.lines.lines[item.note.front.size :]
+    ):
+        count.empty.append(item.shown)
     if item.note.front.broken:
         count.broken.append(item.shown)
     if item.note.lines.damaged:
@@ -93,6 +106,8 @@ def _faults(count: _Count, fields: FieldMap) -> Iterator[Statement]:
     ):
         for place in places:
             yield Statement(f"{place} {why}.", ok=False)
+    for place in count.empty:
+        yield Statement(f"{place} has front matter and nothing else.")
     doubled = sum(1 for times in count.ids.values() if times > 1)
     if doubled:
         yield Statement(

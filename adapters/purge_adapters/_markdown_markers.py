@@ -16,9 +16,9 @@ from purge.errors import Permanent, StoreError, Transient
 from purge.matching import MarkerLine, read_markers, strike
 from purge_adapters._files import Changed, os_problem
 from purge_adapters._markdown_fields import FieldReader, front_list, list_of
-from purge_adapters._markdown_files import DAMAGED, LINKED, Files, Opened
+from purge_adapters._markdown_files import DAMAGED, Files, Opened
 from purge_adapters._markdown_front import look_up
-from purge_adapters._markdown_records import FieldMap, Grain, field_text
+from purge_adapters._markdown_records import FieldMap, Grain, field_text, grain_in
 from purge_adapters._markdown_text import digest
 from purge_adapters._markdown_units import Unit, said_in_front, units_of
 
@@ -69,7 +69,7 @@ def _found_in(item: Opened, grain: Grain, fields: FieldMap) -> Iterator[_Found]:
             continue
         if units is None:
             units = units_of(note, grain, fields)
-        unit = _around(units, grain, line.number - 1)
+        unit = _around(units, grain_in(note, grain), line.number - 1)
         if unit is None:
             # By itself: it is no part of any block, and goes with none.
             content = digest(note.bytes([(line.number - 1, line.number)]))
@@ -174,9 +174,7 @@ def _strike_file(
     if path is None:
         yield from _leave(jobs, "its file is not there any more", ProblemCode.UNREACHABLE)
         return
-    item = files.open(path)
-    if files.other_names(item):
-        raise Permanent(f"{item.shown} {LINKED}", problem=ProblemCode.UNSUPPORTED)
+    item = files.open_to_rewrite(path)
     if item.note.lines.damaged:
         raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
     there = {

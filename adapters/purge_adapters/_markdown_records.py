@@ -26,6 +26,8 @@ class Grain(StrEnum):
     FILE = "file"
     SECTION = "section"
     BLOCK = "block"
+    NOTE = "file-or-block"
+    """The whole file where it has front matter, which says what it is; otherwise the blocks."""
     RUN = "run"
     """Headings of one level right below each other, which some programs write for one text with
     several lines. A record only for what none of them holds alone."""
@@ -87,13 +89,21 @@ class Part:
     """The heading that names it, when no other section of the note has the same."""
 
 
+def grain_in(note: Note, grain: Grain) -> Grain:
+    """Return how large the records of this note are: ``FILE``, ``SECTION`` or ``BLOCK``."""
+    if grain is Grain.NOTE:
+        return Grain.FILE if note.front.size else Grain.BLOCK
+    return grain
+
+
 def parts_of(note: Note, grain: Grain) -> tuple[Part, ...]:
     """Return the records of a note, each after the one around it.
 
     Args:
         note: the note.
-        grain: ``FILE``, ``SECTION`` or ``BLOCK``.
+        grain: ``FILE``, ``SECTION``, ``BLOCK`` or ``NOTE``.
     """
+    grain = grain_in(note, grain)
     if grain is Grain.FILE:
         if not note.lines.lines:
             return ()

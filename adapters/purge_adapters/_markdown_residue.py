@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from purge.adapter import Control, Match, Readability
+from purge.adapter import Control, Match, ProblemCode, Readability, Residue
 from purge.matching import Flavor, fold, readings, without_markers
 from purge.targets import (
     NEEDLE_BYTES,
@@ -23,6 +23,9 @@ from purge.targets import (
     Trace,
     windows,
 )
+from purge_adapters._markdown_fields import front_list
+from purge_adapters._markdown_files import Opened
+from purge_adapters._markdown_front import look_up
 from purge_adapters._markdown_records import FieldMap, Grain, Note, read_note
 from purge_adapters._markdown_text import plain_ends, read_lines, visible
 from purge_adapters._markdown_units import Unit, trace_of, units_of
@@ -120,6 +123,29 @@ class Look:
         if self.needles:
             rest = [line for at, line in enumerate(note.lines.lines) if at not in gone]
             self.needles -= seen(self.needles, folded_readings(plain_ends("".join(rest))))
+
+    def made_from(self, item: Opened, field: str, going: frozenset[str]) -> Residue | None:
+        """Return a note that stays and says that it was made from one that goes or is gone.
+
+        Args:
+            item: the note.
+            field: in which field of its front matter it names others.
+            going: the ids of the readable records that have to go.
+        """
+        if item.note.name in going:
+            return None
+        named = set(front_list(look_up(item.note.front.values, field)))
+        gone = {trace.id for trace in self.targets.traces(self.site)} | going
+        if not (named := named & gone):
+            return None
+        keys = [self.targets.keys_of(self.site, id) for id in named]
+        return Residue(
+            item.shown,
+            "it says that it was made from a note that goes; what it tells of that is for a "
+            "person to judge",
+            problem=ProblemCode.DERIVED_FROM_PURGED,
+            keys=frozenset().union(*keys) if all(keys) else frozenset(),
+        )
 
     def _needles_of(self, note: Note, unit: Unit) -> frozenset[str]:
         return needles_of(trace_of(note, unit, self.fields.reader))

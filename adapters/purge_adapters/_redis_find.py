@@ -21,6 +21,7 @@ from purge.targets import Hit, Record, Targets, Text, Trace
 from purge_adapters._jsonl_match import Matcher, is_certain
 from purge_adapters._redis_keys import named
 from purge_adapters._redis_nodes import Node, Nodes, connected
+from purge_adapters._redis_pairs import companions
 from purge_adapters._redis_records import KEY, Item, Reader
 from purge_adapters._redis_settings import RedisSettings
 from purge_adapters._redis_values import Value, read, scan
@@ -92,6 +93,8 @@ class Named:
     item: Item = field(repr=False)
     hits: tuple[Hit, ...]
     matched: tuple[tuple[tuple[str | int, ...], bool], ...] = field(repr=False)
+    companions: tuple[Item, ...] = field(default=(), repr=False)
+    """Elements of the same key that may not stay without it."""
 
     @property
     def value(self) -> Value:
@@ -159,18 +162,31 @@ class Search:
                     continue
                 size += sum(len(part) for each in value.elements for part in each.parts)
                 gaps.update(dict.fromkeys(self._names_of_keys(database, value)))
-                for item in self.reader.items(value):
+                for item, hits, others in self._met(value):
                     records += 1
                     if self.site.derived_from and not item.parents:
                         unlinked += 1
-                    hits = self.matcher.hits(item)
                     self.witness(node, database, item, bool(hits))
                     gaps.update(dict.fromkeys(self._unseen(database, item, hits)))
                     if hits:
                         matched = tuple(self.matcher.matched(item))
-                        yield Named(node, database, item, hits, matched)
+                        yield Named(node, database, item, hits, matched, others)
             yield from gaps
             yield Examined(0, size, records, unlinked)
+
+    def _met(self, value: Value) -> Iterator[tuple[Item, tuple[Hit, ...], tuple[Item, ...]]]:
+        """Yield the records of a value, the ways in which they are named, and what goes too."""
+        pairs = self.reader.settings.pairs
+        met = ((item, self.matcher.hits(item)) for item in self.reader.items(value))
+        if pairs is None or self.site.action is Action.BLANK:
+            yield from ((item, hits, ()) for item, hits in met)
+            return
+        all_met = list(met)
+        named = {at for at, (_, hits) in enumerate(all_met) if is_certain(hits)}
+        items = [item for item, _ in all_met]
+        others = companions(items, named, pairs) if named else {}
+        for at, (item, hits) in enumerate(all_met):
+            yield item, hits, tuple(items[other] for other in others.get(at, ()))
 
     def values(self, node: Node, database: int) -> Iterator[Value | NotChecked]:
         """Yield the values of all keys of the site in one database of one node, each once."""
@@ -221,19 +237,10 @@ class Search:
 
 def _add(group: _Group, found: Named, site: Site) -> None:
     item, value = found.item, found.value
-    element = item.element
-    group.places.append(
-        {
-            "database": found.database,
-            "key": b64encode(value.key).decode("ascii"),
-            "kind": value.kind,
-            "digest": element.digest(value.kind) if element is not None else value.digest(),
-            "is_element": element is not None,
-            "strings": [list(path) for path, is_key in found.matched if not is_key],
-            "keys": [list(path) for path, is_key in found.matched if is_key],
-        }
-    )
-    what = "a key" if element is None else "an element of a key"
+    strings = [list(path) for path, is_key in found.matched if not is_key]
+    keys = [list(path) for path, is_key in found.matched if is_key]
+    group.places.append({**_place(found.database, item), "strings": strings, "keys": keys})
+    what = "a key" if item.element is None else "an element of a key"
     group.where = group.where or f"database {found.database}, {what} of type {value.kind}"
     group.hits.update(dict.fromkeys(found.hits))
     for source, ids in item.parents.items():
@@ -241,9 +248,29 @@ def _add(group: _Group, found: Named, site: Site) -> None:
     trace = item.trace(path for path, is_key in found.matched if not is_key)
     group.texts.update(dict.fromkeys(trace.texts))
     group.metadata.update(dict.fromkeys(trace.metadata))
+    for other in found.companions:
+        group.places.append({**_place(found.database, other), "strings": [], "keys": []})
+        trace = other.trace(())
+        group.texts.update(dict.fromkeys(trace.texts))
+        group.metadata.update(dict.fromkeys((*trace.metadata, *other.ids)))
+        group.carries_marker = group.carries_marker or other.carries_marker
     group.subjects.update(dict.fromkeys(item.subjects))
     if group.scope is None:
         group.scope = dict(item.scope)
     group.is_blanked = group.is_blanked and found.is_blanked(site)
     group.carries_marker = group.carries_marker or item.carries_marker
     group.created = group.created or item.created
+
+
+def _place(database: int, item: Item) -> dict[str, object]:
+    """Return where a record stands, and what it said, for a handle."""
+    value, element = item.value_of, item.element
+    assert value is not None
+    return {
+        "database": database,
+        "key": b64encode(value.key).decode("ascii"),
+        "kind": value.kind,
+        "digest": element.digest(value.kind) if element is not None else value.digest(),
+        "is_element": element is not None,
+        "name": item.name,
+    }

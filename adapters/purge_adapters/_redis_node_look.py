@@ -106,7 +106,7 @@ class NodeLook:
             yield self._residue(
                 "slow log", "it keeps the arguments of slow commands", found, [SLOW_LOG]
             )
-        yield Examined(records=len(entries))
+        yield Examined(note=f"the slow log of {self.node.name}")
 
     def streams(self, keys: Iterable[tuple[int, bytes]]) -> Iterator[Observation]:
         """Look at what streams keep of deleted entries: their payload stays in memory."""

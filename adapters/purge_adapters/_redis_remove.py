@@ -40,6 +40,8 @@ class Place:
     is_element: bool
     strings: frozenset[Path] = field(repr=False)
     keys: frozenset[Path] = field(repr=False)
+    name: str = field(repr=False)
+    """The id of the element or key itself, which may go because another one does."""
 
 
 def places_of(removals: Sequence[Removal]) -> dict[tuple[int, bytes], list[Place]]:
@@ -62,6 +64,7 @@ def places_of(removals: Sequence[Removal]) -> dict[tuple[int, bytes], list[Place
                     bool(told["is_element"]),
                     frozenset(tuple(path) for path in told["strings"]),
                     frozenset(tuple(path) for path in told["keys"]),
+                    str(told["name"]),
                 )
                 found.setdefault((place.database, place.key), []).append(place)
         except (KeyError, TypeError, ValueError):
@@ -187,7 +190,7 @@ class _Work:
                 edits |= new
         for place in places:
             # A record of this id that says something else has changed; without one it is gone.
-            if place.digest not in met and not others.get(place.removal.match.id, True):
+            if place.digest not in met and not others.get(place.name, True):
                 self.leave([place], ProblemCode.CHANGED_UNDERNEATH, _CHANGED)
         return edits
 

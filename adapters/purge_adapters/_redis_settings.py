@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from difflib import get_close_matches
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 ID: Final = "{id}"
@@ -16,19 +18,57 @@ def _described(sentence: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """Which elements of one key answer each other, so that one may not stay without the other."""
+
+    calls: list[str]
+    """The fields in which an element says the ids of its calls."""
+    result: str
+    """The field in which an element says which call it answers."""
+    newest_first: bool = False
+    """The list begins with the newest element. Ids of calls may be used again: a result belongs
+    to the last call before it."""
+
+
+@dataclass(frozen=True)
+class RedisFormat:
+    """How an application keeps its records in keys: each as the key of a site of that name."""
+
+    keys: str | list[str] | None = None
+    record: Literal["key", "element"] = "key"
+    id: str | None = None
+    text: list[str] = field(default_factory=list)
+    time: str | None = None
+    separator: str | None = None
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True)
 class RedisSettings:
     """The keys of a ``redis`` site besides those that every site has.
 
+    What the format says and the site does not is filled in.
+
     Raises:
-        ValueError: no server is named, or two; no keys; a template has ``{id}`` twice.
+        ValueError: no server is named, or two; no keys; a template has ``{id}`` twice; the format
+            is not known, or pairs are asked for where records are keys.
     """
 
-    keys: str | list[str] = field(
+    keys: str | list[str] | None = field(
+        default=None,
         metadata=_described(
             "Which keys belong to the site: a pattern as Redis' MATCH takes it (answer:*), or a "
             "list of them. A pattern may hold {id} once (answer:{id}): what stands there is the "
-            "record's own id, and derived_from may name it as $id."
-        )
+            "record's own id, and derived_from may name it as $id. Required, unless the format "
+            "says it."
+        ),
+    )
+    format: str | RedisFormat | None = field(
+        default=None,
+        metadata=_described(
+            "The format of an application that is known: langchain; or a description of one, with "
+            "'keys', 'record', 'id', 'text', 'time', 'separator' and 'pairs'."
+        ),
     )
     url: str | None = field(
         default=None,
@@ -98,6 +138,13 @@ class RedisSettings:
         default=None,
         metadata=_described("What stands between ids where a field holds several as plain text."),
     )
+    pairs: Pairs | None = field(
+        default=None,
+        metadata=_described(
+            "With 'record: element': which elements of a key go together, as the call of a tool "
+            "and its result do: {calls: [FIELD, ...], result: FIELD, newest_first: false}."
+        ),
+    )
     replicas: list[str] = field(
         default_factory=list,
         repr=False,
@@ -130,6 +177,15 @@ class RedisSettings:
     )
 
     def __post_init__(self) -> None:
+        if self.format is not None:
+            said = known_format(self.format) if isinstance(self.format, str) else self.format
+            for name in ("keys", "id", "text", "time", "separator", "pairs"):
+                if not getattr(self, name):
+                    object.__setattr__(self, name, getattr(said, name))
+            if self.record == "key":
+                object.__setattr__(self, "record", said.record)
+        if self.pairs is not None and self.record == "key":
+            raise ValueError("'pairs' are of elements: say 'record: element'")
         places = [self.url, self.host, self.unix_socket_path]
         if sum(place is not None for place in places) != 1:
             raise ValueError("name one server: 'url', 'host' or 'unix_socket_path'")
@@ -149,4 +205,23 @@ class RedisSettings:
     @property
     def patterns(self) -> tuple[str, ...]:
         """The patterns and templates, each once."""
-        return tuple(dict.fromkeys([self.keys] if isinstance(self.keys, str) else self.keys))
+        keys = [self.keys] if isinstance(self.keys, str) else self.keys or []
+        return tuple(dict.fromkeys(keys))
+
+
+def known_format(name: str) -> RedisFormat:
+    """Return a preset.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    from purge_adapters._presets import preset, preset_names
+
+    given: Mapping[str, Any] | None = preset("redis", name)
+    if given is None:
+        known = preset_names("redis")
+        close = get_close_matches(name, known, n=1)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        raise ValueError(f"the format is not known here; known are {', '.join(known)}.{hint}")
+    pairs = Pairs(**given["pairs"]) if "pairs" in given else None
+    return RedisFormat(**{**given, "pairs": pairs})

@@ -19,7 +19,7 @@ from purge_adapters._restic_repository import Node, Repository, Taken
 
 __all__ = ["Holdings", "Stored", "Trees", "Unit", "places", "stands_alone", "survey"]
 
-STAND_ALONE: Final = frozenset({"jsonl", "markdown"})
+STAND_ALONE: Final = frozenset({"jsonl", "lines", "markdown"})
 """Adapters whose files can be looked at one by one. For any other, a site is looked at whole."""
 ELSEWHERE: Final = "a copy at another place than the manifest says"
 HISTORY: Final = "kept in the git history around the files"

@@ -32,7 +32,7 @@ from purge_adapters._git import enclosing_repositories, objects
 from purge_adapters._owners import Held, together
 from purge_adapters._trash import system_trash
 
-__all__ = ["Shadow", "look_through", "shadows"]
+__all__ = ["Shadow", "is_variant", "look_through", "shadows"]
 
 _VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn", ".jj", ".bzr"})
 _COMPRESSED: Final = (".gz", ".zst", ".bz2", ".xz")
@@ -341,6 +341,8 @@ def is_variant(name: str, base: str) -> bool:
         base = base.removesuffix(compressed)
     bare = name.lstrip(".#~_$")
     bare = bare.removeprefix("Copy of ")
+    if name.lstrip("#~_$").startswith("."):  # It may be a form of a hidden file.
+        base = base.lstrip(".")
     if bare == base or (bare.startswith(base) and not bare[len(base)].isalnum()):
         return True
     stem, suffix = os.path.splitext(base)

@@ -2,120 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from purge_adapters._json_fields import shown
 from purge_adapters._json_text import Path, leaves, replace_scalars
 from purge_adapters._sql_layout import Child
-from purge_adapters._sql_records import Records
-from purge_adapters._sql_rows import Row, Rows, Whole, named, plain
+from purge_adapters._sql_records import Way
+from purge_adapters._sql_rows import Row, Rows, Whole, identity, named, naming, plain
 from purge_adapters._sql_schema import Table
-from purge_adapters._sql_values import Field, decoded, is_json, strings_at
+from purge_adapters._sql_values import Field, decoded, is_json, strings_at, unpack
 
 if TYPE_CHECKING:
     from purge_adapters._sql_fulltext import Upkeep
 
+Place = tuple[Path, bool]
+"""A path in the JSON of a column, and whether the key that stands there is meant."""
+Words = Mapping[tuple[str, tuple[object, ...]], Mapping[str, Collection[Place]]]
+"""By table and row, by column: where the words stand."""
+
+
+def words_of(handle: Mapping[str, Any]) -> Words:
+    """Return where the words stand by which a row was named, as its handle says it.
+
+    Raises:
+        KeyError, TypeError, ValueError: the handle is none of this adapter's.
+    """
+    found: dict[tuple[str, tuple[object, ...]], dict[str, list[Place]]] = {}
+    for each in handle["words"]:
+        row = tuple(unpack(value) for value in each["row"])
+        columns = found.setdefault((str(each["table"]), row), {})
+        columns[str(each["column"])] = [(tuple(path), bool(key)) for path, key in each["paths"]]
+    return found
+
 
 class Blanks:
-    """Empties records of one site."""
+    """Empties records of one table of a site."""
 
-    def __init__(self, rows: Rows, records: Records) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._records = records
 
-    def changes(self, whole: Whole, fields: Sequence[str]) -> bool:
+    def changes(self, whole: Whole, way: Way, words: Words) -> bool:
         """Whether there is anything to empty."""
-        return any(new for _, _, new in self._plan(whole, fields))
+        return any(new for _, _, new in self._plan(whole, way, words))
 
-    def blank(self, whole: Whole, fields: Sequence[str], upkeep: Upkeep) -> None:
-        """Empty a record: what ``text`` names, the fields that matched, and the rows below.
+    def blank(self, whole: Whole, way: Way, words: Words, upkeep: Upkeep) -> None:
+        """Empty a record: what ``text`` names, what holds the words, and the rows below.
 
         Raises:
             sqlite3.IntegrityError: a constraint wants text there.
         """
-        for table, row, new in self._plan(whole, fields):
-            if not new:
-                continue
-            upkeep.before_update(table, [row])
-            self._update(table, row, new)
-            values = tuple(
-                new.get(name, value) for name, value in zip(table.names, row.values, strict=True)
-            )
-            upkeep.after_update(table, [Row(values, row.number)])
+        for table, row, new in self._plan(whole, way, words):
+            if new:
+                update(self._rows, table, row, new, upkeep)
 
     def _plan(
-        self, whole: Whole, fields: Sequence[str]
+        self, whole: Whole, way: Way, words: Words
     ) -> Iterator[tuple[Table, Row, dict[str, Any]]]:
         layout = self._rows.layout
-        kept = {*layout.key, layout.id}
-        named_fields = [*layout.text]
-        matched = [field for field in fields if field]
-        yield (
-            layout.table,
-            whole.row,
-            dict(_emptied(layout.table, whole.row, named_fields, matched, kept)),
-        )
+        only_words = way is Way.EMPTY_WORDS
+        kept = {*layout.key, layout.id, *layout.ties}
+
+        def emptied(table: Table, row: Row, fields: Sequence[Field], kept: set[str]) -> Any:
+            places = words.get((table.name, identity(table, row)), {})
+            return dict(_emptied(table, row, () if only_words else fields, places, kept))
+
+        yield layout.table, whole.row, emptied(layout.table, whole.row, layout.text, kept)
         for part in whole.below:
-            if part.child.link:
+            child = part.child
+            if child.link or (child.own and not way.reaches_records_below):
                 continue
-            table = part.child.table
-            prefix = f"{table.name}."
-            inside = [each.removeprefix(prefix) for each in matched if each.startswith(prefix)]
             for row in part.rows:
-                yield (
-                    table,
-                    row,
-                    dict(_emptied(table, row, part.child.text, inside, _kept(part.child))),
-                )
+                yield child.table, row, emptied(child.table, row, child.text, _kept(child))
 
-    def _update(self, table: Table, row: Row, new: Mapping[str, Any]) -> None:
-        import sqlalchemy
-        from sqlalchemy.exc import IntegrityError
 
-        from purge_adapters._sql_remove import naming
+def update(rows: Rows, table: Table, row: Row, new: Mapping[str, Any], upkeep: Upkeep) -> None:
+    """Set some columns of a row, and keep the full-text indexes in step.
 
-        (condition,) = naming(table, [row])
+    Raises:
+        sqlite3.IntegrityError: a constraint does not let them be set.
+    """
+    import sqlalchemy
+    from sqlalchemy.exc import IntegrityError
 
-        def update(values: Mapping[str, Any]) -> None:
-            statement = sqlalchemy.update(plain(table)).where(condition)
-            self._rows.core.execute(
-                statement.values({named(table, name): value for name, value in values.items()})
-            )
+    (condition,) = naming(table, [row])
 
-        try:
-            update(new)
-        except IntegrityError:
-            # A CHECK or UNIQUE may refuse the empty text where it takes NULL.
-            nullable = {each.name for each in table.columns if each.nullable}
-            if not nullable.issuperset(new):
-                raise
-            update({name: None if value in ("", b"") else value for name, value in new.items()})
+    def run(values: Mapping[str, Any]) -> None:
+        statement = sqlalchemy.update(plain(table)).where(condition)
+        rows.core.execute(
+            statement.values({named(table, name): value for name, value in values.items()})
+        )
+
+    upkeep.before_update(table, [row])
+    try:
+        run(new)
+    except IntegrityError:
+        # A CHECK or UNIQUE may refuse the empty text where it takes NULL.
+        nullable = {each.name for each in table.columns if each.nullable}
+        if not nullable.issuperset(new):
+            raise
+        new = {name: None if value in ("", b"") else value for name, value in new.items()}
+        run(new)
+    values = tuple(
+        new.get(name, value) for name, value in zip(table.names, row.values, strict=True)
+    )
+    upkeep.after_update(table, [Row(values, row.number)])
 
 
 def _kept(child: Child) -> set[str]:
     below = {name for each in child.children for name in each.parent_columns}
-    return {*child.table.primary_key, *child.columns, *below}
+    return {*child.table.primary_key, *child.columns, *child.kept, *below}
 
 
 def _emptied(
-    table: Table, row: Row, fields: Sequence[Field], matched: Sequence[str], kept: set[str]
+    table: Table,
+    row: Row,
+    fields: Sequence[Field],
+    words: Mapping[str, Collection[Place]],
+    kept: set[str],
 ) -> Iterator[tuple[str, Any]]:
     """Yield the columns of a row that change, each with its new value."""
     for column, value in zip(table.columns, row.values, strict=True):
         if column.generated or column.name in kept or value is None:
             continue
         paths = [path for name, path in fields if name == column.name]
-        hits = [
-            each.removeprefix(column.name)
-            for each in matched
-            if each == column.name or each.startswith(f"{column.name}.")
-        ]
-        if not (paths or hits):
+        places = words.get(column.name, ())
+        if not (paths or places):
             continue
         if isinstance(value, str | bytes):
-            new: object = _without_text(value, paths, [hit.removeprefix(".") for hit in hits])
-        elif hits:
+            new: object = _without_text(value, paths, places)
+        elif places:
             new = None if column.nullable else 0
         else:
             continue
@@ -123,13 +138,14 @@ def _emptied(
             yield column.name, new
 
 
-def _without_text(value: str | bytes, paths: Sequence[Path], hits: Sequence[str]) -> str | bytes:
+def _without_text(
+    value: str | bytes, paths: Sequence[Path], places: Collection[Place]
+) -> str | bytes:
     if not is_json(value):
-        whole = any(not path for path in paths) or "" in hits
-        if not whole:
+        if not places and all(paths):
             return value
         # What holds no string at all (a picture, a vector) is no text.
-        if isinstance(value, bytes) and not any(True for _ in strings_at(value, ())) and not hits:
+        if isinstance(value, bytes) and not any(True for _ in strings_at(value, ())) and not places:
             return value
         return b"" if isinstance(value, bytes) else ""
     text = value.decode() if isinstance(value, bytes) else value
@@ -138,13 +154,12 @@ def _without_text(value: str | bytes, paths: Sequence[Path], hits: Sequence[str]
         for path, leaf, is_key in leaves(decoded(value))
         if not is_key and not isinstance(leaf, str)
     }
+    chosen = set(places)
 
     def choose(path: Path, is_key: bool) -> str | None:
-        if is_key:
-            return "" if shown(path, is_key=True) in hits else None
-        if shown(path) in hits:
+        if (path, is_key) in chosen:
             return ""
-        if path not in numbers and any(_leads(each, path) for each in paths):
+        if not is_key and path not in numbers and any(_leads(each, path) for each in paths):
             return ""
         return None
 

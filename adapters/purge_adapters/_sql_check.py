@@ -11,11 +11,12 @@ from purge.adapter import Action, Site, Statement
 from purge.errors import StoreError
 from purge_adapters._files import relative
 from purge_adapters._sql_fulltext import all_fulltext, indexes
-from purge_adapters._sql_layout import Layout, draw
-from purge_adapters._sql_rows import Rows, named, plain
+from purge_adapters._sql_layout import Layout
+from purge_adapters._sql_rows import Rows, Tables, named, plain
 from purge_adapters._sql_schema import Schema
 from purge_adapters._sql_settings import SqlSettings
 from purge_adapters._sql_sqlite import database_path, read_schema, statements
+from purge_adapters._sql_tables import Layouts, draw
 from purge_adapters._sqlite import moment, reading
 
 
@@ -29,14 +30,15 @@ def check(site: Site, settings: SqlSettings) -> Iterator[Statement]:
         path = database_path(site, settings.url)
         with reading(path) as connection, statements(connection) as core:
             schema = read_schema(connection)
-            layout, faults = draw(site, settings, schema)
+            layouts, faults = draw(site, settings, schema)
             said = list(_of_file(path, site, connection))
             said.extend(Statement(fault, ok=False) for fault in faults)
-            if layout is not None:
-                said.extend(_of_table(layout, site, settings))
-                said.extend(_of_rows(Rows(core, layout)))
-                said.extend(_of_fulltext(connection, layout))
-                said.extend(_of_triggers(schema, layout))
+            if layouts is not None:
+                for rows in Tables(core, layouts).each:
+                    said.extend(_of_table(rows.layout, site))
+                    said.extend(_of_rows(rows))
+                said.extend(_of_fulltext(connection, layouts))
+                said.extend(_of_triggers(schema, layouts))
     except StoreError as error:
         yield Statement(str(error), ok=False)
         return
@@ -66,7 +68,7 @@ def _of_file(path: Path, site: Site, connection: sqlite3.Connection) -> Iterator
         )
 
 
-def _of_table(layout: Layout, site: Site, settings: SqlSettings) -> Iterator[Statement]:
+def _of_table(layout: Layout, site: Site) -> Iterator[Statement]:
     table = layout.table
     shape = "" if table.row_number else ", without row numbers"
     yield Statement(
@@ -78,6 +80,15 @@ def _of_table(layout: Layout, site: Site, settings: SqlSettings) -> Iterator[Sta
         what = "Links in" if child.link else "Rows of"
         yield Statement(
             f"{what} '{child.table.name}' go with their record ({', '.join(child.columns)}), {why}."
+        )
+    for link in layout.unlinks:
+        yield Statement(
+            f"Rows of '{link.table.name}' stay when a record goes; '{link.column}' becomes NULL."
+        )
+    if layout.on_words is Action.BLANK and site.action is not Action.BLANK:
+        what = "or goes if nothing of its text is left" if layout.drops_blank else "and stays"
+        yield Statement(
+            f"A row of '{table.name}' that only its words name loses what holds them, {what}."
         )
     for reference in layout.schema.referring_to(table.name):
         if reference.outlives:
@@ -118,8 +129,8 @@ def _of_rows(rows: Rows) -> Iterator[Statement]:
     yield Statement(f"There are {number} rows.")
 
 
-def _of_fulltext(connection: sqlite3.Connection, layout: Layout) -> Iterator[Statement]:
-    over = {index.name: index for index in indexes(connection, layout)}
+def _of_fulltext(connection: sqlite3.Connection, layouts: Layouts) -> Iterator[Statement]:
+    over = {index.name: index for index in indexes(connection, layouts)}
     for table in all_fulltext(connection):
         index = over.get(table.name)
         if index is not None:
@@ -128,15 +139,15 @@ def _of_fulltext(connection: sqlite3.Connection, layout: Layout) -> Iterator[Sta
                 f"The full-text index '{table.name}' is over '{index.table.name}' and is kept in "
                 f"step {how}."
             )
-        elif table.name.casefold() not in layout.table_names:
+        elif table.name.casefold() not in layouts.table_names:
             yield Statement(
                 f"The full-text table '{table.name}' stands by itself. If it holds text of these "
                 "records, name it under 'children'."
             )
 
 
-def _of_triggers(schema: Schema, layout: Layout) -> Iterator[Statement]:
-    for name in sorted(layout.table_names):
+def _of_triggers(schema: Schema, layouts: Layouts) -> Iterator[Statement]:
+    for name in sorted(layouts.table_names):
         for trigger in schema.triggers_on(name):
             yield Statement(
                 f"The trigger '{trigger.name}' of '{trigger.table}' runs when rows change; what "

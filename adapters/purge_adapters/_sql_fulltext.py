@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from purge_adapters._sql_layout import Layout
 from purge_adapters._sql_rows import Row
 from purge_adapters._sql_schema import Schema, Table
+from purge_adapters._sql_tables import Layouts
 from purge_adapters._sqlite import VirtualTable, quote, virtual_tables
 
 MODULES: Final = ("fts5", "fts4", "fts3")
@@ -47,11 +47,11 @@ def all_fulltext(connection: sqlite3.Connection) -> tuple[VirtualTable, ...]:
     return tuple(each for each in virtual_tables(connection) if each.module in MODULES)
 
 
-def indexes(connection: sqlite3.Connection, layout: Layout) -> tuple[Index, ...]:
+def indexes(connection: sqlite3.Connection, layouts: Layouts) -> tuple[Index, ...]:
     """Return the full-text tables over rows of the site's tables."""
     found = []
     for each in all_fulltext(connection):
-        table = _indexed(layout, each)
+        table = _indexed(layouts, each)
         if table is None:
             continue
         found.append(
@@ -61,29 +61,29 @@ def indexes(connection: sqlite3.Connection, layout: Layout) -> tuple[Index, ...]
                 _columns(connection, each),
                 table,
                 each.options.get("content_rowid") or table.row_number or "rowid",
-                is_told(layout.schema, table.name, each.name, "DELETE"),
-                is_told(layout.schema, table.name, each.name, "UPDATE"),
+                is_told(layouts.schema, table.name, each.name, "DELETE"),
+                is_told(layouts.schema, table.name, each.name, "UPDATE"),
                 contentless=each.options.get("content") == "",
             )
         )
     return tuple(found)
 
 
-def _indexed(layout: Layout, fulltext: VirtualTable) -> Table | None:
+def _indexed(layouts: Layouts, fulltext: VirtualTable) -> Table | None:
     """Return the table of the site whose rows a full-text table indexes without a copy."""
     content = fulltext.options.get("content")
     if content:
-        names = {content.casefold()} & layout.table_names
+        names = {content.casefold()} & layouts.table_names
     elif content == "":
         # Nothing declares what it is over; whoever fills it does.
         names = {
             name
-            for name in layout.table_names
-            if is_told(layout.schema, name, fulltext.name, "INSERT")
+            for name in layouts.table_names
+            if is_told(layouts.schema, name, fulltext.name, "INSERT")
         }
     else:
         return None
-    return layout.schema.table(min(names)) if names else None
+    return layouts.schema.table(min(names)) if names else None
 
 
 def is_told(schema: Schema, table: str, fulltext: str, event: str) -> bool:
@@ -106,9 +106,9 @@ def _columns(connection: sqlite3.Connection, table: VirtualTable) -> tuple[str, 
 class Upkeep:
     """Tells the indexes of changes that no trigger tells them of. Within a transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, layout: Layout) -> None:
+    def __init__(self, connection: sqlite3.Connection, layouts: Layouts) -> None:
         self._connection = connection
-        self._indexes = indexes(connection, layout)
+        self._indexes = indexes(connection, layouts)
         self._stale: set[str] = set()
 
     def before_delete(self, table: Table, rows: Iterable[Row]) -> None:

@@ -16,11 +16,11 @@ from typing import Final
 from purge.adapter import Site
 from purge.targets import NOTHING, NeedleKind, Record, Targets, Trace
 from purge_adapters._sql_fulltext import all_fulltext
-from purge_adapters._sql_layout import Layout
 from purge_adapters._sql_needles import Needle, of_trace, spellings_in_text
 from purge_adapters._sql_records import Records
-from purge_adapters._sql_rows import Row, Rows, named
+from purge_adapters._sql_rows import Row, Rows, Tables, named
 from purge_adapters._sql_schema import Table
+from purge_adapters._sql_tables import Layouts
 from purge_adapters._sql_values import texts_in
 
 KINDS: Final = (NeedleKind.ID, NeedleKind.TEXT, NeedleKind.METADATA)
@@ -32,7 +32,7 @@ _TRIED: Final = 5
 class Known:
     """Everything that the look at the bytes has to know."""
 
-    layout: Layout
+    layouts: Layouts
     encoding: str
     roots: Mapping[int, str]
     """Root page of every table and index to the name of its table."""
@@ -52,26 +52,29 @@ class Known:
         return [trace for trace, _ in self.gone]
 
 
-def ask(connection: sqlite3.Connection, rows: Rows, site: Site, targets: Targets) -> Known:
+def ask(connection: sqlite3.Connection, tables: Tables, site: Site, targets: Targets) -> Known:
     """Return what the database says of the records that have to go, and of the others."""
-    layout = rows.layout
     traces = targets.traces(site.name)
-    records = Records(rows, site.name, site.action, NOTHING)
     roots = connection.execute("SELECT rootpage, tbl_name FROM sqlite_master WHERE rootpage > 0")
     known = Known(
-        layout,
+        tables.layouts,
         str(connection.execute("PRAGMA encoding").fetchone()[0]),
         {int(page): str(name) for page, name in roots},
         frozenset(each.name for each in all_fulltext(connection)),
     )
-    _find_neighbours(rows, records, {trace.id for trace in traces}, known)
+    ids = dict.fromkeys(trace.id for trace in traces)
     present: dict[str, Trace] = {}
-    for whole in rows.whole(rows.by_id(dict.fromkeys(trace.id for trace in traces))):
-        trace = records.trace_of([whole])
-        before = present.get(trace.id, Trace(trace.id))
-        present[trace.id] = Trace(
-            trace.id, before.texts + trace.texts, before.metadata + trace.metadata
-        )
+    for rows in tables.each:
+        records = Records(rows, site.name, site.action, NOTHING)
+        _find_neighbours(rows, records, set(ids), known)
+        for whole in rows.whole(rows.by_id(ids)):
+            trace = records.trace_of([whole])
+            before = present.get(trace.id, Trace(trace.id))
+            present[trace.id] = Trace(
+                trace.id, before.texts + trace.texts, before.metadata + trace.metadata
+            )
+    if NeedleKind.ID not in known.kinds:
+        known.neighbours.pop(NeedleKind.ID, None)
     for trace in traces:
         _sort(trace, present.get(trace.id), known)
     return known
@@ -120,17 +123,16 @@ def _find_neighbours(rows: Rows, records: Records, named_ids: set[str], known: K
                     near.append(needle)
     if is_number:
         known.kinds = (NeedleKind.TEXT, NeedleKind.METADATA)
-        known.neighbours.pop(NeedleKind.ID, None)
 
 
-def holds(rows: Rows, table: Table, needle: Needle, targets: Targets) -> bool:
+def holds(tables: Tables, table: Table, needle: Needle, targets: Targets) -> bool:
     """Whether a row of a table says what a needle is a piece of.
 
     An id counts where it stands by itself, not as a part of another one; a phrase where it is
     found as any phrase is.
     """
     whole = re.compile(rf"(?<![0-9A-Za-z_]){re.escape(needle.text)}(?![0-9A-Za-z_])")
-    for row in _rows_with(rows, table, needle.text):
+    for row in _rows_with(tables, table, needle.text):
         texts = [
             text
             for name, value in zip(table.names, row.values, strict=True)
@@ -147,14 +149,13 @@ def holds(rows: Rows, table: Table, needle: Needle, targets: Targets) -> bool:
     return False
 
 
-def lives(rows: Rows, text: str) -> bool:
+def lives(tables: Tables, text: str) -> bool:
     """Whether a text stands in any row of the site's own tables, also as a part of a longer one."""
-    layout = rows.layout
-    tables = dict.fromkeys((layout.table, *(child.table for child in layout.all_children())))
-    return any(True for table in tables for _ in _rows_with(rows, table, text))
+    own = tables.layouts.tables()
+    return any(True for table in own for _ in _rows_with(tables, table, text))
 
 
-def _rows_with(rows: Rows, table: Table, text: str) -> Iterator[Row]:
+def _rows_with(tables: Tables, table: Table, text: str) -> Iterator[Row]:
     import sqlalchemy
 
     conditions = [
@@ -163,7 +164,7 @@ def _rows_with(rows: Rows, table: Table, text: str) -> Iterator[Row]:
         for spelled in spellings_in_text(text)
     ]
     if conditions:
-        yield from rows.stream(table, *conditions)
+        yield from tables.each[0].stream(table, *conditions)
 
 
 def _as_text(value: object) -> object:

@@ -1,7 +1,7 @@
-"""Where in a database's schema the things are that the manifest speaks of.
+"""Where in a database's schema the things are that the manifest speaks of one table.
 
-From the settings and the schema to one :class:`Layout`, or to everything that is wrong with them.
-This module reads no store.
+From what it says and the schema to one :class:`Layout`, or to everything that is wrong with them;
+what ties the tables of a site is added by :mod:`purge_adapters._sql_tables`. Reads no store.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 
-from purge.adapter import ProblemCode, Site
-from purge.errors import Permanent
+from purge.adapter import Action, Site
 from purge_adapters._sql_schema import Column, Kind, Schema, Table
-from purge_adapters._sql_settings import LINKS, Archived, ChildTable, LinkTable, SqlSettings
+from purge_adapters._sql_settings import LINKS, Archived, ChildTable, LinkTable, TableFormat
 from purge_adapters._sql_values import Field
 
 _ID_LIKE: Final = re.compile(r"(?i:(?:^|_)(?:id|ids|uuid|guid|key|hash)$)|[a-z]Ids?$")
@@ -27,7 +26,9 @@ _MOST_CHILDREN: Final = 64
 class Child:
     """A table whose rows belong to the rows of the table above it.
 
-    ``link``: its rows only tie a record to others; they hold none of its text.
+    ``link``: its rows only tie a record to others; they hold none of its text. ``own``: they are
+    records of their own, which go with the one above and are named by themselves. A child in the
+    table of its parent stands for those below it at any depth.
     """
 
     table: Table
@@ -37,6 +38,9 @@ class Child:
     text: tuple[Field, ...] = ()
     """The fields whose words are the record's."""
     link: bool = False
+    own: bool = False
+    kept: frozenset[str] = frozenset()
+    """Further columns that tie its rows to others."""
     children: tuple[Child, ...] = ()
 
     def descend(self) -> Iterator[Child]:
@@ -56,8 +60,33 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlink:
+    """A column of another table, or the same, that becomes NULL when the row it names goes."""
+
+    table: Table
+    column: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A column that says how many rows below belong to a row."""
+
+    column: str
+    child: Child
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A table of the site to whose rows rows belong, and by what."""
+
+    child: Child
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
-    """What means what in the table of a site."""
+    """What means what in one table of a site."""
 
     schema: Schema
     table: Table
@@ -72,6 +101,19 @@ class Layout:
     children: tuple[Child, ...]
     refers_to_itself: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     """Foreign keys within the table that forbid or carry on a delete: columns and their target."""
+    part: str = ""
+    """What tells its records from those of the site's other tables, where there are any."""
+    on_words: Action | None = None
+    """What happens to a row that only its words name, if not the site's action."""
+    drops_blank: bool = False
+    """With ``blank``: a row goes when nothing of its text is left."""
+    unlinks: tuple[Unlink, ...] = ()
+    """What loses its link when a row of this table goes."""
+    counts: tuple[Count, ...] = ()
+    above: tuple[Above, ...] = ()
+    """Where a scope is said that the table has no field for."""
+    ties: frozenset[str] = frozenset()
+    """The columns that say to which rows of other tables a row belongs."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -91,40 +133,30 @@ class Layout:
 
 
 @dataclass(slots=True)
-class _Draft:
-    """A layout in the making and what is wrong with it."""
+class Draft:
+    """A layout in the making and what is wrong with it.
+
+    ``others``: the site has further tables; what the manifest says of all its records need not
+    mean something in each.
+    """
 
     site: Site
-    settings: SqlSettings
+    name: str
+    settings: TableFormat
     schema: Schema
+    others: bool = False
     faults: list[str] = field(default_factory=list)
 
 
-def lay_out(site: Site, settings: SqlSettings, schema: Schema) -> Layout:
-    """Return where everything is.
-
-    Raises:
-        Permanent: something is missing or cannot be worked with; the first fault.
-    """
-    layout, faults = draw(site, settings, schema)
-    if layout is None or faults:
-        missing = schema.table(settings.table) is None
-        problem = ProblemCode.UNREACHABLE if missing else ProblemCode.UNSUPPORTED
-        raise Permanent(faults[0], problem=problem)
-    return layout
-
-
-def draw(
-    site: Site, settings: SqlSettings, schema: Schema
-) -> tuple[Layout | None, tuple[str, ...]]:
-    """Return where everything is, as far as it can be told, and all faults."""
-    draft = _Draft(site, settings, schema)
+def draw_one(draft: Draft) -> Layout | None:
+    """Return where everything is in one table, as far as it can be told."""
     table = _main_table(draft)
     if table is None:
-        return None, tuple(draft.faults)
+        return None
     identity = _identity(draft, table)
-    scope = {key: _field(draft, table, name, f"scope.{key}") for key, name in site.scope.items()}
-    subject = _field(draft, table, site.subject, "subject") if site.subject else None
+    site, settings, schema = draft.site, draft.settings, draft.schema
+    scope = {key: _mapped(draft, table, name, f"scope.{key}") for key, name in site.scope.items()}
+    subject = _mapped(draft, table, site.subject, "subject") if site.subject else None
     time = _field(draft, table, settings.time, "time") if settings.time else None
     parents = {
         source: _parent(draft, table, name, f"derived_from.{source}")
@@ -148,7 +180,7 @@ def draw(
     free = _free(table, mapped)
     text = text or free
     named = {each[0] for each in text if not each[1]}
-    layout = Layout(
+    return Layout(
         schema=schema,
         table=table,
         id=identity,
@@ -166,7 +198,6 @@ def draw(
             if each.table == table.name and not each.outlives
         ),
     )
-    return layout, tuple(draft.faults)
 
 
 def _free(table: Table, mapped: Collection[str]) -> tuple[Field, ...]:
@@ -181,12 +212,12 @@ def _free(table: Table, mapped: Collection[str]) -> tuple[Field, ...]:
     )
 
 
-def _main_table(draft: _Draft) -> Table | None:
-    name = draft.settings.table
+def _main_table(draft: Draft) -> Table | None:
+    name = draft.name
     table = draft.schema.table(name)
     if table is None:
         known = [each.name for each in draft.schema.tables.values()]
-        draft.faults.append(f"There is no table '{name}'.{_nearest(name, known)}")
+        draft.faults.append(f"There is no table '{name}'.{nearest(name, known)}")
         return None
     if table.kind is not Kind.TABLE:
         draft.faults.append(
@@ -202,7 +233,7 @@ def _main_table(draft: _Draft) -> Table | None:
     return table
 
 
-def _identity(draft: _Draft, table: Table) -> str:
+def _identity(draft: Draft, table: Table) -> str:
     if draft.settings.id is not None:
         column = _column(draft, table, draft.settings.id, "id")
         return column.name if column else table.primary_key[0]
@@ -215,17 +246,17 @@ def _identity(draft: _Draft, table: Table) -> str:
     return table.primary_key[0]
 
 
-def _column(draft: _Draft, table: Table, name: str, setting: str) -> Column | None:
+def _column(draft: Draft, table: Table, name: str, setting: str) -> Column | None:
     column = table.column(name)
     if column is None:
         draft.faults.append(
             f"{setting}: the table '{table.name}' has no column '{name}'."
-            f"{_nearest(name, table.names)}"
+            f"{nearest(name, table.names)}"
         )
     return column
 
 
-def _field(draft: _Draft, table: Table, name: str, setting: str) -> Field | None:
+def _field(draft: Draft, table: Table, name: str, setting: str) -> Field | None:
     """Return the column and path that a field means: the longest column name wins."""
     parts = name.split(".")
     for taken in range(len(parts), 0, -1):
@@ -236,12 +267,23 @@ def _field(draft: _Draft, table: Table, name: str, setting: str) -> Field | None
     return None
 
 
-def _fields(draft: _Draft, table: Table, names: tuple[str, ...], setting: str) -> tuple[Field, ...]:
+def _mapped(draft: Draft, table: Table, name: str, setting: str) -> Field | None:
+    """Return the field that the manifest maps for all records of the site.
+
+    Where there are several tables it may be ``TABLE.FIELD``, and some may not have it.
+    """
+    own = name.removeprefix(f"{table.name}.") if draft.others else name
+    if draft.others and table.column(own.split(".")[0]) is None:
+        return None
+    return _field(draft, table, own, setting)
+
+
+def _fields(draft: Draft, table: Table, names: tuple[str, ...], setting: str) -> tuple[Field, ...]:
     found = (_field(draft, table, name, setting) for name in names)
     return tuple(each for each in found if each is not None)
 
 
-def _parent(draft: _Draft, table: Table, name: str | None, setting: str) -> Field | Link | None:
+def _parent(draft: Draft, table: Table, name: str | None, setting: str) -> Field | Link | None:
     if name is None:
         return None
     links = draft.settings.links
@@ -255,10 +297,10 @@ def _parent(draft: _Draft, table: Table, name: str | None, setting: str) -> Fiel
             )
             return None
         return _link(draft, links[0], setting)
-    return _field(draft, table, name, setting)
+    return _mapped(draft, table, name, setting)
 
 
-def _link(draft: _Draft, link: LinkTable, setting: str) -> Link | None:
+def _link(draft: Draft, link: LinkTable, setting: str) -> Link | None:
     table = _other_table(draft, link.table, setting)
     if table is None:
         return None
@@ -267,17 +309,17 @@ def _link(draft: _Draft, link: LinkTable, setting: str) -> Link | None:
     return Link(table, own.name, source.name) if own and source else None
 
 
-def _other_table(draft: _Draft, name: str, setting: str) -> Table | None:
+def _other_table(draft: Draft, name: str, setting: str) -> Table | None:
     table = draft.schema.table(name)
     if table is None or table.kind is Kind.VIEW:
         what = "is a view" if table else "does not exist"
         known = [each.name for each in draft.schema.tables.values() if each.kind is not Kind.VIEW]
-        draft.faults.append(f"{setting}: the table '{name}' {what}.{_nearest(name, known)}")
+        draft.faults.append(f"{setting}: the table '{name}' {what}.{nearest(name, known)}")
         return None
     return table
 
 
-def _children(draft: _Draft, table: Table, identity: str) -> tuple[Child, ...]:
+def _children(draft: Draft, table: Table, identity: str) -> tuple[Child, ...]:
     found = list(_declared(draft.schema, table, (table.name,)))
     for given in draft.settings.children:
         child = _given(draft, table, identity, given)
@@ -304,7 +346,7 @@ def _is_same(one: Child, other: Child) -> bool:
     return one.table == other.table and one.columns == other.columns
 
 
-def _given(draft: _Draft, table: Table, identity: str, given: ChildTable) -> Child | None:
+def _given(draft: Draft, table: Table, identity: str, given: ChildTable) -> Child | None:
     """Return a child table that the manifest names."""
     child = _other_table(draft, given.table, "children")
     if child is None:
@@ -349,7 +391,7 @@ def _declared(schema: Schema, table: Table, path: tuple[str, ...]) -> Iterator[C
         )
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name.casefold(), {each.casefold(): each for each in known}, n=1)
     by_folded = {each.casefold(): each for each in known}
     return f" Did you mean '{by_folded[close[0]]}'?" if close else ""

@@ -7,70 +7,68 @@ spells out a text. How many rows a statement says that it changed is never looke
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
 
 from purge.adapter import Action, NotRemoved, ProblemCode, Removal
 from purge.errors import Permanent
-from purge.targets import NOTHING
-from purge_adapters._sql_blank import Blanks
+from purge_adapters._sql_blank import update
 from purge_adapters._sql_fulltext import Upkeep
 from purge_adapters._sql_layout import Child
-from purge_adapters._sql_records import Records
-from purge_adapters._sql_rows import Key, Row, Rows, Whole, chunks, named, plain, said
+from purge_adapters._sql_records import WORDS, Way
+from purge_adapters._sql_resolve import Bench, Doomed
+from purge_adapters._sql_rows import Row, Tables, chunks, identity, naming, plain, said
 from purge_adapters._sql_schema import Table
-from purge_adapters._sql_values import digest, unpack
 
-_CHANGED: Final = "The record changed after it was found."
 _OTHERS_TOO: Final = (
     "A trigger or a foreign key of the database changes which rows go: others with them, or none. "
     "Nothing was removed."
 )
 _FORBIDDEN: Final = "A constraint or a trigger of the database does not let the record go."
-_REFERRED: Final = (
-    "Other records of the table refer to this one by a foreign key and would be lost or left "
-    "hanging. Remove them as well, or set 'action: blank'."
-)
 
-
-@dataclass(frozen=True, slots=True)
-class Doomed:
-    """A match, its rows as they are now, and the fields in which its rows held words."""
-
-    removal: Removal
-    wholes: tuple[Whole, ...]
-    fields: tuple[tuple[str, ...], ...]
+Going = dict[str, dict[tuple[object, ...], Row]]
+"""By table, the rows that go, each once."""
 
 
 class Remover:
-    """Removes the records of one site through one connection. Begins and ends a transaction.
+    """Removes records of one site through one connection. Begins and ends no transaction.
 
     Args:
         connection: from :func:`purge_adapters._sqlite.writing`, in a transaction already.
-        rows: the rows of the table through that connection.
-        site: the site's name.
+        tables: the tables of the site through that connection.
         action: delete or blank.
     """
 
-    def __init__(
-        self, connection: sqlite3.Connection, rows: Rows, site: str, action: Action
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, tables: Tables, action: Action) -> None:
         self._connection = connection
-        self._rows = rows
-        self._action = action
-        self._records = Records(rows, site, action, NOTHING)
-        self._blanks = Blanks(rows, self._records)
-        self._upkeep = Upkeep(connection, rows.layout)
+        self._tables = tables
+        self._benches = {rows.layout.part: Bench(rows, action) for rows in tables.each}
+        self._upkeep = Upkeep(connection, tables.layouts)
+        depths = tables.layouts.depths()
+        self._order = sorted(tables.layouts.tables(), key=lambda table: -depths[table.name])
+        """The tables, those first whose rows refer to others."""
 
     def remove(self, removals: Sequence[Removal]) -> tuple[NotRemoved, ...]:
-        """Take the records out and return those that were left alone."""
+        """Take the records out and return those that were left alone.
+
+        Raises:
+            Permanent: a plan was made for other tables.
+        """
         left: list[NotRemoved] = []
         doomed: list[Doomed] = []
-        for each in self._resolve(removals, left):
-            doomed.append(each)
-        if self._action is Action.DELETE:
-            doomed = list(self._without_referred(doomed, left))
+        by_part: dict[str, list[Removal]] = {}
+        for removal in removals:
+            part = removal.match.part.removesuffix(WORDS)
+            by_part.setdefault(part, []).append(removal)
+        for part, some in by_part.items():
+            bench = self._benches.get(part)
+            if bench is None:
+                raise Permanent(
+                    "A plan was made for tables that the site no longer has; make it again.",
+                    problem=ProblemCode.UNSUPPORTED,
+                )
+            doomed.extend(bench.without_referred(list(bench.resolve(some, left)), left))
         if not doomed:
             return tuple(left)
         refused = self._try(doomed)
@@ -82,105 +80,15 @@ class Remover:
         self._upkeep.finish()
         return tuple(left)
 
-    def _resolve(self, removals: Sequence[Removal], left: list[NotRemoved]) -> Iterator[Doomed]:
-        """Yield what is still there and unchanged."""
-        handles = [(removal, handle) for removal in removals for handle in _handles(removal)]
-        rows = self._rows_of([(_key(handle), _number(handle)) for _, handle in handles])
-        found = [row for row in rows if row is not None]
-        wholes = {id(row): whole for row, whole in zip(found, self._rows.whole(found), strict=True)}
-        by_removal: dict[int, list[tuple[Whole, dict[str, Any]]]] = {}
-        for (removal, handle), row in zip(handles, rows, strict=True):
-            if row is not None:
-                by_removal.setdefault(id(removal), []).append((wholes[id(row)], handle))
-        for removal in removals:
-            parts = by_removal.get(id(removal), [])
-            if self._action is Action.BLANK:
-                parts = [part for part in parts if self._blanks.changes(*_with_fields(part))]
-            if any(digest(whole.all_values()) != handle["digest"] for whole, handle in parts):
-                left.append(NotRemoved(removal.match, ProblemCode.CHANGED_UNDERNEATH, _CHANGED))
-            elif parts:
-                yield Doomed(
-                    removal,
-                    tuple(whole for whole, _ in parts),
-                    tuple(_with_fields(part)[1] for part in parts),
-                )
-
-    def _rows_of(self, wanted: Sequence[tuple[Key, int | None]]) -> list[Row | None]:
-        """Return the row for each key, or ``None`` where it is gone."""
-        import sqlalchemy
-
-        layout = self._rows.layout
-        columns = [named(layout.table, name) for name in layout.key]
-        found: dict[Any, Row] = {}
-        for chunk in chunks(wanted):
-            whole_keys = [key for key, _ in chunk if None not in key]
-            numbers = [number for key, number in chunk if None in key and number is not None]
-            conditions: list[Any] = []
-            if len(columns) == 1 and whole_keys:
-                conditions.append(columns[0].in_([key[0] for key in whole_keys]))
-            elif whole_keys:
-                for key in whole_keys:
-                    same = (column == value for column, value in zip(columns, key, strict=True))
-                    conditions.append(sqlalchemy.and_(*same))
-            if numbers and layout.table.row_number:
-                conditions.append(named(layout.table, layout.table.row_number).in_(numbers))
-            for row in self._rows.stream(layout.table, *conditions) if conditions else ():
-                found[_exact(self._rows.key(row), row.number)] = row
-        return [found.get(_exact(key, number)) for key, number in wanted]
-
-    def _without_referred(
-        self, doomed: Sequence[Doomed], left: list[NotRemoved]
-    ) -> Iterator[Doomed]:
-        """Yield the records to which no record of the table refers that stays."""
-        layout = self._rows.layout
-        staying = list(doomed)
-        for columns, target in layout.refers_to_itself:
-            child = Child(layout.table, columns, target, declared=True)
-            while staying:
-                going = {self._rows.key(whole.row) for each in staying for whole in each.wholes}
-                wanted = {
-                    said(layout.table, whole.row, target)
-                    for each in staying
-                    for whole in each.wholes
-                }
-                referred = {
-                    said(layout.table, row, columns)
-                    for row in self._rows.referring(child, wanted)
-                    if self._rows.key(row) not in going
-                }
-                held = [
-                    each
-                    for each in staying
-                    if any(said(layout.table, w.row, target) in referred for w in each.wholes)
-                ]
-                if not held:
-                    break
-                staying = [each for each in staying if each not in held]
-                left.extend(
-                    NotRemoved(each.removal.match, ProblemCode.UNSUPPORTED, _REFERRED)
-                    for each in held
-                )
-        yield from staying
-
     def _try(self, doomed: Sequence[Doomed]) -> tuple[ProblemCode, str] | None:
         """Act on some records, or on none of them and say why."""
         from sqlalchemy.exc import IntegrityError
 
         self._connection.execute("SAVEPOINT purge")
         try:
-            if self._action is Action.BLANK:
-                for each in doomed:
-                    for whole, fields in zip(each.wholes, each.fields, strict=True):
-                        self._blanks.blank(whole, fields, self._upkeep)
-            else:
-                tables = self._tables(doomed)
-                before = {name: self._count(table) for name, (table, _) in tables.items()}
-                self._delete(doomed)
-                for name, (table, meant) in tables.items():
-                    if before[name] - self._count(table) != meant:
-                        self._connection.execute("ROLLBACK TO purge")
-                        self._connection.execute("RELEASE purge")
-                        return ProblemCode.UNSUPPORTED, _OTHERS_TOO
+            if self._act(doomed):
+                self._connection.execute("RELEASE purge")
+                return None
         except (IntegrityError, sqlite3.IntegrityError):
             if not self._connection.in_transaction:
                 raise Permanent(
@@ -190,99 +98,88 @@ class Remover:
             self._connection.execute("ROLLBACK TO purge")
             self._connection.execute("RELEASE purge")
             return ProblemCode.UNSUPPORTED, _FORBIDDEN
+        self._connection.execute("ROLLBACK TO purge")
         self._connection.execute("RELEASE purge")
-        return None
+        return ProblemCode.UNSUPPORTED, _OTHERS_TOO
 
-    def _tables(self, doomed: Sequence[Doomed]) -> dict[str, tuple[Table, int]]:
-        """Return the tables that lose rows, by name, with how many rows are meant to go."""
-        layout = self._rows.layout
-        keys: dict[str, set[object]] = {}
-        tables = {layout.table.name: layout.table}
+    def _act(self, doomed: Sequence[Doomed]) -> bool:
+        """Empty and delete; whether exactly the rows went that were to go."""
         for each in doomed:
-            for whole in each.wholes:
-                keys.setdefault(layout.table.name, set()).add(
-                    (self._rows.key(whole.row), whole.row.number)
-                )
+            for piece in each.pieces:
+                if piece.way is not Way.DELETE:
+                    each.bench.blanks.blank(piece.whole, piece.way, piece.words, self._upkeep)
+        going = self._going(doomed)
+        if not going:
+            return True
+        # Rows of the site's other tables may not go by a trigger or foreign key either.
+        counted = [
+            table
+            for table in self._order
+            if table.name in going or any(rows.layout.table == table for rows in self._tables.each)
+        ]
+        before = [self._count(table) for table in counted]
+        self._unlink(going)
+        for table in self._order:
+            if table.name in going:
+                self._delete(table, list(going[table.name].values()))
+        self._count_anew(going)
+        return all(
+            was - self._count(table) == len(going.get(table.name, ()))
+            for table, was in zip(counted, before, strict=True)
+        )
+
+    def _going(self, doomed: Sequence[Doomed]) -> Going:
+        found: Going = {}
+        for each in doomed:
+            own = each.bench.rows.layout.table
+            for whole in each.going():
+                found.setdefault(own.name, {})[identity(own, whole.row)] = whole.row
                 for part in whole.below:
                     table = part.child.table
-                    tables[table.name] = table
-                    keys.setdefault(table.name, set()).update(
-                        (row.values, row.number) for row in part.rows
-                    )
-        return {name: (table, len(keys.get(name, ()))) for name, table in tables.items()}
+                    same = found.setdefault(table.name, {})
+                    same.update((identity(table, row), row) for row in part.rows)
+        return found
+
+    def _unlink(self, going: Going) -> None:
+        """Let go of the rows that go where a row that stays names one."""
+        for rows in self._tables.each:
+            gone = going.get(rows.layout.table.name, {}).values()
+            for link in rows.layout.unlinks if gone else ():
+                wanted = {said(rows.layout.table, row, (link.to,)) for row in gone}
+                child = Child(link.table, (link.column,), (link.to,), declared=False)
+                same = going.get(link.table.name, {})
+                for row in list(rows.referring(child, wanted)):
+                    is_meant = said(link.table, row, child.columns) in wanted
+                    if is_meant and identity(link.table, row) not in same:
+                        update(rows, link.table, row, {link.column: None}, self._upkeep)
+
+    def _count_anew(self, going: Going) -> None:
+        """Take the rows that went off the numbers that rows above them say."""
+        for rows in self._tables.each:
+            table = rows.layout.table
+            for count in rows.layout.counts:
+                child = count.child
+                gone = list(going.get(child.table.name, {}).values())
+                fewer = Counter(said(child.table, row, child.columns) for row in gone)
+                place = table.names.index(count.column)
+                for row in list(rows.owners(child, table, gone)):
+                    number = row.values[place]
+                    if isinstance(number, int):
+                        less = fewer[said(table, row, child.parent_columns)]
+                        new = {count.column: max(0, number - less)}
+                        update(rows, table, row, new, self._upkeep)
 
     def _count(self, table: Table) -> int:
         import sqlalchemy
 
         counted = sqlalchemy.select(sqlalchemy.func.count()).select_from(plain(table))
-        return int(self._rows.core.execute(counted).scalar_one())
+        return int(self._tables.each[0].core.execute(counted).scalar_one())
 
-    def _delete(self, doomed: Sequence[Doomed]) -> None:
-        layout = self._rows.layout
-        below: dict[int, list[Row]] = {}
-        children: dict[int, Child] = {}
-        for each in doomed:
-            for whole in each.wholes:
-                for part in whole.below:
-                    children[id(part.child)] = part.child
-                    below.setdefault(id(part.child), []).extend(part.rows)
-        order = [id(child) for child in layout.all_children()]
-        for at in reversed(order):
-            if at in below:
-                self._delete_rows(children[at].table, below[at])
-        self._delete_rows(layout.table, [w.row for each in doomed for w in each.wholes])
-
-    def _delete_rows(self, table: Table, rows: Sequence[Row]) -> None:
+    def _delete(self, table: Table, rows: Sequence[Row]) -> None:
         import sqlalchemy
 
         self._upkeep.before_delete(table, rows)
         for chunk in chunks(rows):
             for condition in naming(table, chunk):
-                self._rows.core.execute(sqlalchemy.delete(plain(table)).where(condition))
-
-
-def naming(table: Table, rows: Sequence[Row]) -> Iterator[Any]:
-    """Yield conditions that name exactly these rows, which were read in this transaction.
-
-    Raises:
-        Permanent: the table has neither row numbers nor a primary key.
-    """
-    import sqlalchemy
-
-    if table.row_number is not None:
-        yield named(table, table.row_number).in_([row.number for row in rows])
-        return
-    if not table.primary_key:
-        raise Permanent(
-            "A table that belongs to the records has no primary key.",
-            problem=ProblemCode.UNSUPPORTED,
-        )
-    places = [(named(table, name), table.names.index(name)) for name in table.primary_key]
-    for row in rows:
-        yield sqlalchemy.and_(*(column == row.values[at] for column, at in places))
-
-
-def _handles(removal: Removal) -> Iterable[dict[str, Any]]:
-    rows = removal.match.handle.get("rows")
-    return rows if isinstance(rows, list) else ()
-
-
-def _key(handle: dict[str, Any]) -> Key:
-    return tuple(unpack(value) for value in handle["key"])
-
-
-def _number(handle: dict[str, Any]) -> int | None:
-    number = handle.get("number")
-    return number if isinstance(number, int) else None
-
-
-def _exact(key: Key, number: int | None) -> tuple[object, ...]:
-    """Return a key with the types of its values: 1 is not 1.0, nor '1'."""
-    if None in key:
-        return ("number", number)
-    return tuple((type(value), value) for value in key)
-
-
-def _with_fields(part: tuple[Whole, dict[str, Any]]) -> tuple[Whole, tuple[str, ...]]:
-    whole, handle = part
-    return whole, tuple(map(str, handle.get("fields", ())))
+                core = self._tables.each[0].core
+                core.execute(sqlalchemy.delete(plain(table)).where(condition))

@@ -16,7 +16,6 @@ from purge.adapter import Control, Examined, NotChecked, Observation, ProblemCod
 from purge.targets import NeedleKind, Targets
 from purge_adapters._files import relative
 from purge_adapters._sql_known import KINDS, Known, ask, holds, lives
-from purge_adapters._sql_layout import lay_out
 from purge_adapters._sql_needles import (
     Needle,
     of_phrases,
@@ -28,10 +27,11 @@ from purge_adapters._sql_needles import (
     stands_cut,
     unscoped,
 )
-from purge_adapters._sql_rows import Rows
+from purge_adapters._sql_rows import Tables
 from purge_adapters._sql_settings import SqlSettings
 from purge_adapters._sql_shadows import copies
 from purge_adapters._sql_sqlite import database_path, read_schema, statements
+from purge_adapters._sql_tables import lay_out
 from purge_adapters._sql_terms import stale_words
 from purge_adapters._sqlite import JOURNAL, WAL, Snapshot, beside, looking
 from purge_adapters._sqlite_bytes import Bytes
@@ -58,10 +58,12 @@ def residue(site: Site, settings: SqlSettings, targets: Targets) -> Iterator[Obs
     """
     path = database_path(site, settings.url)
     with looking(path) as snapshot, statements(snapshot.connection) as core:
-        rows = Rows(core, lay_out(site, settings, read_schema(snapshot.connection)))
-        known = ask(snapshot.connection, rows, site, targets)
-        found = tuple(_Look(path, site, snapshot, rows, known, targets).everywhere())
-        words = tuple(stale_words(snapshot.connection, known.layout, known.lost, unscoped(targets)))
+        tables = Tables(core, lay_out(site, settings, read_schema(snapshot.connection)))
+        known = ask(snapshot.connection, tables, site, targets)
+        found = tuple(_Look(path, site, snapshot, tables, known, targets).everywhere())
+        words = tuple(
+            stale_words(snapshot.connection, known.layouts, known.lost, unscoped(targets))
+        )
     yield from found
     yield from words
     yield from copies(path, site, settings, targets, known)
@@ -75,14 +77,14 @@ class _Look:
         path: Path,
         site: Site,
         snapshot: Snapshot,
-        rows: Rows,
+        tables: Tables,
         known: Known,
         targets: Targets,
     ) -> None:
         self._path = path
         self._site = site
         self._snapshot = snapshot
-        self._rows = rows
+        self._tables = tables
         self._known = known
         self._targets = targets
         encoding = known.encoding
@@ -148,7 +150,7 @@ class _Look:
         yield Examined(
             files=sum(1 for each in files if len(each)),
             bytes=sum(map(len, files)),
-            records=self._rows.read,
+            records=self._tables.read,
         )
 
     def _groups(self) -> list[set[bytes]]:
@@ -166,7 +168,7 @@ class _Look:
 
     def _has_other_tables(self) -> bool:
         """Whether a page in use may belong to a table that is not the site's."""
-        own = self._rows.layout.table_names
+        own = self._tables.layouts.table_names
         parts = tuple(f"{name}_" for name in self._known.fulltext)
         return any(
             name.casefold() not in own
@@ -182,7 +184,7 @@ class _Look:
             if needle.text in spoken or not any(form in seen for form in needle.forms):
                 continue
             # What other rows say as well tells of no record.
-            if needle.kind is NeedleKind.METADATA and lives(self._rows, needle.text):
+            if needle.kind is NeedleKind.METADATA and lives(self._tables, needle.text):
                 continue
             yield needle
 
@@ -260,7 +262,9 @@ class _Look:
             if any(content.find(form) >= 0 for form in needle.forms)
         ]
         # Asking the rows takes its time. So many doubts are worth a rewrite.
-        return len(doubtful) > _MOST_DOUBTS or not all(lives(self._rows, text) for text in doubtful)
+        return len(doubtful) > _MOST_DOUBTS or not all(
+            lives(self._tables, text) for text in doubtful
+        )
 
     def _gone_texts(self) -> Iterator[str]:
         """Yield all that is looked for, each in one piece."""
@@ -275,7 +279,7 @@ class _Look:
         yield from unscoped(self._targets)
 
     def _in_other_tables(self, live: Mapping[str, Mapping[Needle, None]]) -> Iterator[Residue]:
-        own = self._rows.layout.table_names
+        own = self._tables.layouts.table_names
         for table, needles in sorted(live.items()):
             telling = [each for each in needles if each.kind is not NeedleKind.METADATA]
             fulltext = next((n for n in self._known.fulltext if table.startswith(f"{n}_")), None)
@@ -284,9 +288,9 @@ class _Look:
                 continue
             if fulltext is not None and not table.endswith("_content"):
                 continue  # The words of an index are asked for by themselves.
-            other = self._rows.layout.schema.table(table)
+            other = self._tables.layouts.schema.table(table)
             if other is None or any(
-                holds(self._rows, other, each, self._targets) for each in telling
+                holds(self._tables, other, each, self._targets) for each in telling
             ):
                 yield Residue(f"table {shown}", "another table holds it")
 

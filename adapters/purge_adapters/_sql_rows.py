@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from purge.adapter import ProblemCode
+from purge.errors import Permanent
 from purge_adapters._sql_layout import Child, Layout, Link
 from purge_adapters._sql_schema import Table
 from purge_adapters._sql_sqlite import BATCH
@@ -19,6 +21,8 @@ from purge_adapters._sql_values import Field, id_text, spellings
 
 if TYPE_CHECKING:
     import sqlalchemy
+
+    from purge_adapters._sql_tables import Layouts
 
 _SPACES: Final = " \t\r\n"
 _FEW: Final = 20
@@ -53,17 +57,28 @@ class Whole:
 
     row: Row
     below: tuple[Below, ...] = ()
+    table: Table | None = None
 
-    def all_values(self) -> Iterator[Values]:
-        """Yield the values of every row."""
+    def without_records(self) -> Iterator[tuple[Table, Row]]:
+        """Yield the row and the rows below it that are no records of their own, with their
+        tables."""
+        if self.table is not None:
+            yield self.table, self.row
+        for part in self.below:
+            if not (part.child.own or part.child.link):
+                yield from ((part.child.table, row) for row in part.rows)
+
+    def all_values(self, *, own: bool = True) -> Iterator[Values]:
+        """Yield the values of every row; ``own``: of those that are records of their own too."""
         yield self.row.values
         for part in self.below:
-            for row in part.rows:
-                yield row.values
+            if own or not part.child.own:
+                for row in part.rows:
+                    yield row.values
 
 
 class Rows:
-    """The rows of one site, through one connection."""
+    """The rows of one table of a site, through one connection."""
 
     def __init__(self, core: sqlalchemy.Connection, layout: Layout) -> None:
         self.core = core
@@ -202,7 +217,7 @@ class Rows:
             for child in self.layout.children:
                 self._descend(child, self.layout.table, [[row] for row in chunk], parts)
             for row, below in zip(chunk, parts, strict=True):
-                yield Whole(row, tuple(below))
+                yield Whole(row, tuple(below), self.layout.table)
 
     def _descend(
         self, child: Child, parent: Table, above: list[list[Row]], parts: list[list[Below]]
@@ -219,12 +234,30 @@ class Rows:
             for at in owners.get(said(child.table, row, child.columns), ()):
                 found[at].append(row)
         for at, rows in enumerate(found):
+            if child.table == parent:
+                found[at] = rows = self._at_any_depth(child, rows, above[at])
             if rows:
                 rows.sort(key=_order)
                 parts[at].append(Below(child, tuple(rows)))
         if any(found):
             for below in child.children:
                 self._descend(below, child.table, found, parts)
+
+    def _at_any_depth(self, child: Child, first: list[Row], top: list[Row]) -> list[Row]:
+        """Return rows that refer to rows of their own table, and all that refer to those."""
+        met = {identity(child.table, row): row for row in top}
+        found: list[Row] = []
+        fresh = first
+        while fresh := [row for row in fresh if identity(child.table, row) not in met]:
+            met.update((identity(child.table, row), row) for row in fresh)
+            found += fresh
+            wanted = {said(child.table, row, child.parent_columns) for row in fresh}
+            fresh = [
+                row
+                for row in self.referring(child, wanted)
+                if said(child.table, row, child.columns) in wanted
+            ]
+        return found
 
     def referring(self, child: Child, keys: Iterable[tuple[str | None, ...]]) -> Iterator[Row]:
         """Yield the rows of a child table that may refer to one of these keys, and others."""
@@ -246,6 +279,19 @@ class Rows:
             for row in self.stream(parent, column.in_(chunk)):
                 if said(parent, row, child.parent_columns) in keys:
                     yield row
+
+
+class Tables:
+    """The rows of all tables of one site, through one connection."""
+
+    def __init__(self, core: sqlalchemy.Connection, layouts: Layouts) -> None:
+        self.layouts = layouts
+        self.each = tuple(Rows(core, layout) for layout in layouts.each)
+
+    @property
+    def read(self) -> int:
+        """How many rows were read."""
+        return sum(rows.read for rows in self.each)
 
 
 def select(table: Table) -> Any:
@@ -292,6 +338,34 @@ def said(table: Table, row: Row, columns: Iterable[str]) -> tuple[str | None, ..
         id_text(row.values[table.names.index(name)] if name in table.names else row.number)
         for name in columns
     )
+
+
+def identity(table: Table, row: Row) -> tuple[object, ...]:
+    """Return what names a row among those of its table that were read with it."""
+    if row.number is not None:
+        return (row.number,)
+    return tuple(row.values[table.names.index(name)] for name in table.primary_key) or row.values
+
+
+def naming(table: Table, rows: Sequence[Row]) -> Iterator[Any]:
+    """Yield conditions that name exactly these rows, which were read in this transaction.
+
+    Raises:
+        Permanent: the table has neither row numbers nor a primary key.
+    """
+    import sqlalchemy
+
+    if table.row_number is not None:
+        yield named(table, table.row_number).in_([row.number for row in rows])
+        return
+    if not table.primary_key:
+        raise Permanent(
+            "A table that belongs to the records has no primary key.",
+            problem=ProblemCode.UNSUPPORTED,
+        )
+    places = [(named(table, name), table.names.index(name)) for name in table.primary_key]
+    for row in rows:
+        yield sqlalchemy.and_(*(column == row.values[at] for column, at in places))
 
 
 def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:

@@ -17,11 +17,11 @@ from purge_adapters._owners import Held, Owners
 from purge_adapters._shadows import Shadow, look_through, shadows
 from purge_adapters._sql_find import find
 from purge_adapters._sql_known import KINDS, Known
-from purge_adapters._sql_layout import lay_out
 from purge_adapters._sql_needles import of_phrases, of_trace, present
-from purge_adapters._sql_rows import Rows
+from purge_adapters._sql_rows import Tables
 from purge_adapters._sql_settings import SqlSettings
 from purge_adapters._sql_sqlite import read_schema, statements
+from purge_adapters._sql_tables import draw
 from purge_adapters._sqlite import JOURNAL, WAL, beside, in_memory
 from purge_adapters._sqlite_files import MAGIC
 
@@ -55,8 +55,10 @@ def _says(content: bytes, site: Site, settings: SqlSettings, targets: Targets) -
         return frozenset()
     try:
         with closing(in_memory(content)) as connection, statements(connection) as core:
-            layout = lay_out(site, settings, read_schema(connection))
-            found = find(Rows(core, layout), site.name, site.action, targets)
+            layouts, _ = draw(site, settings, read_schema(connection))
+            if layouts is None:
+                return frozenset()  # Of something else: then its bytes have to do.
+            found = find(Tables(core, layouts), site.name, site.action, targets)
     except (sqlite3.Error, Permanent):
-        return frozenset()  # Another table, or damaged: then its bytes have to do.
+        return frozenset()  # Damaged: then its bytes have to do.
     return frozenset(hit.key for item in found if isinstance(item, Match) for hit in item.hits)

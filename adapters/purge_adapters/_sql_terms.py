@@ -14,7 +14,7 @@ from typing import Final
 from purge.adapter import NotChecked, ProblemCode, Residue
 from purge.targets import Trace
 from purge_adapters._sql_fulltext import Index, all_fulltext, indexes, vocabulary
-from purge_adapters._sql_layout import Layout
+from purge_adapters._sql_tables import Layouts
 from purge_adapters._sqlite import VirtualTable, quote
 from purge_adapters._sqlite_segments import UnknownFormat, segments, stored_rows
 
@@ -28,13 +28,13 @@ _SCRATCH: Final = "purge_terms"
 
 
 def stale_words(
-    connection: sqlite3.Connection, layout: Layout, gone: Sequence[Trace], phrases: Sequence[str]
+    connection: sqlite3.Connection, layouts: Layouts, gone: Sequence[Trace], phrases: Sequence[str]
 ) -> Iterator[Residue | NotChecked]:
     """Yield the full-text indexes that still know what is gone.
 
     Args:
         connection: private, or to a database that cannot change; temporary tables are made.
-        layout: of the site.
+        layouts: of the site.
         gone: what the records looked like.
         phrases: what was asked for by its words.
     """
@@ -42,7 +42,7 @@ def stale_words(
     said = [*texts, *phrases]
     if not said:
         return
-    over = {each.name: each for each in indexes(connection, layout)}
+    over = {each.name: each for each in indexes(connection, layouts)}
     for table in all_fulltext(connection):
         where = f"full-text index {table.name}"
         index = over.get(table.name)

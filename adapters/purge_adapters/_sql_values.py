@@ -14,6 +14,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
+from purge.matching.fragments import Run, runs
 from purge.targets import Text
 from purge_adapters._json_fields import scalars, shown, values_at
 from purge_adapters._json_text import Path, leaves, parse
@@ -108,6 +109,45 @@ def strings_at(value: object, path: Path) -> Iterator[str]:
                 yield leaf
 
 
+def strings_below(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the strings that :func:`strings_at` yields, each with its own path."""
+    if not path:
+        yield from ((place, text) for place, text, is_key in strings_in(value) if not is_key)
+        return
+    for place, below in values_at(decoded(value), path):
+        for inner, leaf, is_key in leaves(below):
+            if isinstance(leaf, str) and leaf and not is_key:
+                yield (*place, *inner), leaf
+
+
+def strings_in(value: object, *, numbers: bool = False) -> Iterator[tuple[Path, str, bool]]:
+    """Yield every string of a column's value: its path in the value's JSON, which is empty where
+    there is none, and whether it is a key.
+
+    ``numbers``: numbers too, as they are commonly written.
+    """
+    if isinstance(value, bytes):
+        value = _text_of_bytes(value)
+    inner = decoded(value)
+    if isinstance(inner, dict | list):
+        for path, leaf, is_key in leaves(inner):
+            if isinstance(leaf, str) and leaf:
+                yield path, leaf, is_key
+            elif numbers and isinstance(leaf, int | float) and not isinstance(leaf, bool):
+                yield path, str(leaf), False
+    elif isinstance(inner, str) and inner:
+        yield (), inner, False
+    elif numbers and isinstance(inner, int | float):
+        yield (), str(inner), False
+
+
+def in_pieces(value: object) -> Iterator[Run]:
+    """Yield the texts of a column's value that stand in several strings of its JSON."""
+    inner = decoded(_text_of_bytes(value) if isinstance(value, bytes) else value)
+    if isinstance(inner, dict | list):
+        yield from runs(inner)
+
+
 def texts_in(
     column: str, value: object, *, names: bool = True, numbers: bool = False
 ) -> Iterator[Text]:
@@ -119,23 +159,9 @@ def texts_in(
         names: the keys of JSON objects too, which may be content.
         numbers: numbers too, as they are commonly written.
     """
-    if isinstance(value, int | float):
-        if numbers:
-            yield Text(column, str(value))
-        return
-    if isinstance(value, bytes):
-        value = _text_of_bytes(value)
-    if not isinstance(value, str) or not value:
-        return
-    inner = decoded(value)
-    if isinstance(inner, dict | list):
-        for path, leaf, is_key in leaves(inner):
-            if isinstance(leaf, str) and leaf and (names or not is_key):
-                yield Text(f"{column}.{shown(path, is_key=is_key)}", leaf)
-            elif numbers and isinstance(leaf, int | float) and not isinstance(leaf, bool):
-                yield Text(f"{column}.{shown(path)}", str(leaf))
-    elif isinstance(inner, str):
-        yield Text(column, inner)
+    for path, text, is_key in strings_in(value, numbers=numbers):
+        if names or not is_key:
+            yield Text(f"{column}.{shown(path, is_key=is_key)}" if path else column, text)
 
 
 def is_closed(value: object) -> bool:

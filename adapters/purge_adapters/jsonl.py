@@ -13,7 +13,6 @@ from typing import ClassVar, Final
 
 from purge.adapter import (
     Action,
-    Adapter,
     AdapterInfo,
     EvidenceKind,
     Examined,
@@ -31,6 +30,8 @@ from purge.adapter import (
 )
 from purge.errors import Permanent
 from purge.targets import Targets
+from purge_adapters._composite import WithFormat
+from purge_adapters._composite_format import FilesFormat, check_format
 from purge_adapters._files import footprint, is_abandoned, os_problem, relative, walk
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_check import check_logs
@@ -73,9 +74,19 @@ class JsonlSettings:
         default=None,
         metadata={"description": "The field that says when the record was made."},
     )
+    format: str | FilesFormat | None = field(
+        default=None,
+        metadata={
+            "description": "Instead of all other keys but 'path': the name of a preset, or a "
+            "description, as for the adapter 'files', which then serves the site."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        check_format(self.format, {"id": self.id, "text": self.text, "time": self.time})
 
 
-class JsonlAdapter(Adapter[JsonlSettings]):
+class JsonlAdapter(WithFormat[JsonlSettings]):
     """JSON Lines files."""
 
     info: ClassVar[AdapterInfo] = AdapterInfo(
@@ -99,6 +110,10 @@ class JsonlAdapter(Adapter[JsonlSettings]):
     def footprint(self) -> tuple[Path, ...]:
         """The files and folders that ``path`` names."""
         return footprint(self.site, self._patterns)
+
+    def own_files(self) -> Iterator[Path | NotChecked]:
+        """Yield the files of the site, and what could not be listed."""
+        return walk(self.site, self._patterns, _SUFFIXES)
 
     def _files(self) -> tuple[list[Path], list[NotChecked]]:
         if not self._patterns:

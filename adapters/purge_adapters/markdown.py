@@ -7,14 +7,13 @@ residue and not changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from purge.adapter import (
     Action,
-    Adapter,
     AdapterInfo,
     EvidenceKind,
     Examined,
@@ -33,20 +32,23 @@ from purge.adapter import (
     Statement,
     guard,
 )
-from purge.errors import Permanent, StoreError
-from purge.targets import Hit, TargetKind, Targets, Trace
-from purge_adapters._files import Changed, folders, footprint, os_problem, sweep
+from purge.errors import Permanent
+from purge.targets import Hit, TargetKind, Targets
+from purge_adapters._composite import WithFormat
+from purge_adapters._composite_format import FilesFormat, check_format
+from purge_adapters._files import folders, footprint, os_problem, sweep
 from purge_adapters._markdown_check import check_site
 from purge_adapters._markdown_edit import Cut, edit
-from purge_adapters._markdown_files import DAMAGED, LINKED, SUFFIXES, Files, Opened
+from purge_adapters._markdown_files import DAMAGED, SUFFIXES, Files, Opened
+from purge_adapters._markdown_links import Index, is_index, is_linked, linked_blocks
 from purge_adapters._markdown_markers import markers_in, strike_in
-from purge_adapters._markdown_records import FieldMap, Grain
+from purge_adapters._markdown_records import FieldMap, Grain, grain_in
 from purge_adapters._markdown_residue import Look, match_unit
 from purge_adapters._markdown_stamps import Stamp
 from purge_adapters._markdown_units import Unit, trace_of, units_of
+from purge_adapters._match_places import together
 from purge_adapters._shadows import look_through, shadows
-
-_CHANGED = "The record changed since it was found; it was left as it is."
+from purge_adapters._text_remove import CHANGED, Job, remove_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,13 @@ class MarkdownSettings:
             "files below it), a glob, or a list of these."
         }
     )
-    record: Literal["file", "section", "block"] = field(
+    record: Literal["file", "section", "block", "file-or-block"] = field(
         default="block",
         metadata={
             "description": "The unit of removal: the whole file; a section, from its heading to "
             "the next of the same or a higher level; or the smallest block (paragraph, list "
-            "item, quote, table row, code fence)."
+            "item, quote, table row, code fence). 'file-or-block': the whole file where it has "
+            "front matter, otherwise the blocks."
         },
     )
     id: str | None = field(
@@ -75,9 +78,41 @@ class MarkdownSettings:
             "known as PATH#^block-id, sections as PATH#Heading."
         },
     )
+    index: str | tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "description": "Files that list others, by the ends of their paths (MEMORY.md): a list "
+            "item or table row in them that begins with its link, or an import (@path) that stands "
+            "alone, goes with the file that it links to, when that goes whole."
+        },
+    )
+    sources: str | None = field(
+        default=None,
+        metadata={
+            "description": "The front matter field in which a note names other notes of the site "
+            "that it was made from. One that names a note that goes stays, and is reported."
+        },
+    )
+    block_ids: Literal["go", "stay"] = field(
+        default="go",
+        metadata={
+            "description": "What becomes of a block id (^id) that other notes name when its block "
+            "is deleted: it goes, or it stays on a dated line, so that no link breaks."
+        },
+    )
+    format: str | FilesFormat | None = field(
+        default=None,
+        metadata={
+            "description": "Instead of all other keys but 'path': the name of a preset, or a "
+            "description, as for the adapter 'files', which then serves the site."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        check_format(self.format, {"id": self.id, "index": self.index, "sources": self.sources})
 
 
-class MarkdownAdapter(Adapter[MarkdownSettings]):
+class MarkdownAdapter(WithFormat[MarkdownSettings]):
     """Finds records in notes, and takes them or their text out."""
 
     info: ClassVar[AdapterInfo] = AdapterInfo(
@@ -93,15 +128,22 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
         patterns = (settings.path,) if isinstance(settings.path, str) else settings.path
         self._files = Files(site, patterns)
         self._grain = Grain(settings.record)
+        self._linked: frozenset[tuple[str, str]] | None = None
+        index = (settings.index,) if isinstance(settings.index, str) else settings.index
+        self._index = index if site.action is Action.DELETE else ()
         self._fields = FieldMap.of(settings.id, site.subject, site.scope, site.derived_from)
 
     def footprint(self) -> tuple[Path, ...]:
         """The files and folders that ``path`` names."""
         return footprint(self.site, self._files.patterns)
 
+    def own_files(self) -> Iterator[Path | NotChecked]:
+        """Yield the files of the site, and what could not be listed."""
+        return self._files.paths()
+
     def check(self) -> Iterator[Statement]:
         """Read every file and say what is true of the site and what stands in the way."""
-        yield from check_site(self.site, self._files, self._grain, self._fields)
+        yield from check_site(self.site, self._files, self._grain, self._fields, self._index)
 
     # --- find -----------------------------------------------------------------------------------
 
@@ -109,17 +151,19 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
         """Yield the records that hold a target. A record that stands in several places under one
         id of its own is yielded once."""
         found: dict[str, Match] = {}
+        index = Index(self._index, self._fields.reader)
         for item in self._files.read():
             if isinstance(item, NotChecked):
                 yield item
                 continue
             units = units_of(item.note, self._grain, self._fields)
+            index.take(item, units)
             for match in self._matches(item, units, targets):
                 earlier = found.get(match.id)
-                found[match.id] = match if earlier is None else _together(earlier, match)
+                found[match.id] = match if earlier is None else together(earlier, match)
             yield from self._gaps(item, targets)
             yield self._examined(item, units)
-        yield from found.values()
+        yield from index.joined(found.values())
         yield Examined()
 
     def _matches(self, item: Opened, units: Sequence[Unit], targets: Targets) -> Iterator[Match]:
@@ -188,7 +232,8 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
         )
 
     def _examined(self, item: Opened, units: Sequence[Unit]) -> Examined:
-        records = [unit for unit in units if unit.part.grain is self._grain]
+        own = grain_in(item.note, self._grain)
+        records = [unit for unit in units if unit.part.grain is own]
         unlinked = 0
         if any(self._fields.parents.values()):
             unlinked = sum(not unit.said.parents for unit in records)
@@ -199,69 +244,38 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
     def remove(self, removals: Sequence[Removal]) -> Iterator[NotRemoved]:
         """Rewrite each file once, without the records that have to go in it."""
         guard(removals)
-        for _ in self._files.paths():
-            break  # Where nothing is there any more, nothing is said to be gone: this raises.
-        by_file: dict[str, list[tuple[Removal, Mapping[str, object]]]] = {}
-        for removal in removals:
-            for place in _places(removal.match):
-                by_file.setdefault(str(place["file"]), []).append((removal, place))
-        said: set[int] = set()
-        try:
-            for file, jobs in by_file.items():
-                for left in self._rewrite(file, jobs):
-                    if id(left.match) not in said:
-                        said.add(id(left.match))
-                        yield left
-        finally:
-            try:
-                self._files.sync()
-            except OSError as error:
-                raise os_problem(error) from error
+        yield from remove_in(self._files, removals, self._rewrite, is_index)
 
-    def _rewrite(
-        self, file: str, jobs: Sequence[tuple[Removal, Mapping[str, object]]]
-    ) -> Iterator[NotRemoved]:
-        everyone = [removal.match for removal, _ in jobs]
-        try:
-            path = self._files.find(file)
-            if path is None:
-                return
-            item = self._files.open(path)
-            if self._files.other_names(item):
-                raise Permanent(f"{item.shown} {LINKED}", problem=ProblemCode.UNSUPPORTED)
-            if item.note.lines.damaged:
-                raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
-            units = units_of(item.note, self._grain, self._fields)
-            at_place = {(unit.part.grain.value, unit.digest, unit.ordinal): unit for unit in units}
-            cuts: list[Cut] = []
-            of_cut: list[Match] = []
-            for removal, place in jobs:
-                unit = at_place.get(_handle(place))
-                if unit is not None:
-                    stamp = None
-                    if self.site.action is Action.BLANK:
-                        stamp = Stamp(removal.request, removal.at.date().isoformat())
-                    cuts.append(Cut(unit, stamp))
-                    of_cut.append(removal.match)
-                elif _changed(units, removal, place):
-                    yield NotRemoved(removal.match, ProblemCode.CHANGED_UNDERNEATH, _CHANGED)
-            if cuts:
-                made = edit(item.note, cuts, units, self._fields)
-                self._write(item, made.data)
-                for at, sentence in made.refused.items():
-                    yield NotRemoved(
-                        of_cut[at], ProblemCode.UNSUPPORTED, f"{item.shown}: {sentence}"
-                    )
-        except Changed:
-            for match in everyone:
-                yield NotRemoved(match, ProblemCode.CHANGED_UNDERNEATH, _CHANGED)
-        except StoreError as error:
-            for match in everyone:
-                yield NotRemoved(match, ProblemCode(error.problem), str(error))
-        except OSError as error:
-            problem = os_problem(error, file)
-            for match in everyone:
-                yield NotRemoved(match, ProblemCode(problem.problem), str(problem))
+    def _rewrite(self, item: Opened, jobs: Sequence[Job]) -> Iterator[NotRemoved]:
+        if item.note.lines.damaged:
+            raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
+        units = units_of(item.note, self._grain, self._fields)
+        at_place = {(unit.part.grain.value, unit.digest, unit.ordinal): unit for unit in units}
+        cuts: list[Cut] = []
+        of_cut: list[Match] = []
+        for removal, place in jobs:
+            unit = at_place.get(_handle(place))
+            if unit is not None:
+                stamp = Stamp(removal.request, removal.at.date().isoformat())
+                cuts.append(Cut(unit, stamp if self._stays(item, unit) else None))
+                of_cut.append(removal.match)
+            elif not is_index(place) and _changed(units, removal, place):
+                yield NotRemoved(removal.match, ProblemCode.CHANGED_UNDERNEATH, CHANGED)
+        if cuts:
+            made = edit(item.note, cuts, units, self._fields)
+            self._write(item, made.data)
+            for at, sentence in made.refused.items():
+                yield NotRemoved(of_cut[at], ProblemCode.UNSUPPORTED, f"{item.shown}: {sentence}")
+
+    def _stays(self, item: Opened, unit: Unit) -> bool:
+        """Whether something of a record has to stay in its place."""
+        if self.site.action is Action.BLANK:
+            return True
+        if self.settings.block_ids == "go" or unit.part.anchor is None:
+            return False
+        if self._linked is None:
+            self._linked = linked_blocks(self._files)
+        return is_linked(item.place, unit.part.anchor, self._linked)
 
     def _write(self, item: Opened, data: bytes | None) -> None:
         before = item.note.lines.joined(item.note.lines.lines)
@@ -311,6 +325,10 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
             own.append(item.path)
             units = units_of(item.note, self._grain, self._fields)
             look.take(item.note, units, going)
+            if self.settings.sources is not None and (
+                made := look.made_from(item, self.settings.sources, going)
+            ):
+                yield made
             yield from self._gaps(item, targets)
             yield self._examined(item, ())
         yield from look.controls()
@@ -325,36 +343,6 @@ class MarkdownAdapter(Adapter[MarkdownSettings]):
 
 def _by_words(targets: Targets, hit: Hit) -> bool:
     return targets[hit.key].kind in (TargetKind.PHRASE, TargetKind.COPY)
-
-
-def _places(match: Match) -> Iterable[Mapping[str, object]]:
-    places = match.handle.get("places", ())
-    assert isinstance(places, (list, tuple))
-    return places
-
-
-def _together(first: Match, second: Match) -> Match:
-    """Join two places of one record."""
-    readable = Readability.READABLE in (first.readability, second.readability)
-    parents = dict(first.parents)
-    for site, ids in second.parents.items():
-        parents[site] = tuple(dict.fromkeys((*parents.get(site, ()), *ids)))
-    return Match(
-        first.id,
-        tuple(dict.fromkeys((*first.hits, *second.hits))),
-        f"{first.where}; {second.where}",
-        {"places": [*_places(first), *_places(second)]},
-        Trace(
-            first.id,
-            tuple(dict.fromkeys((*first.trace.texts, *second.trace.texts))),
-            tuple(dict.fromkeys((*first.trace.metadata, *second.trace.metadata))),
-        ),
-        parents,
-        Readability.READABLE if readable else Readability.BLANKED,
-        first.carries_marker or second.carries_marker,
-        subjects=tuple(dict.fromkeys((*first.subjects, *second.subjects))),
-        scope={key: said for key, said in first.scope.items() if second.scope.get(key) == said},
-    )
 
 
 def _handle(place: Mapping[str, object]) -> tuple[str, str, int]:

@@ -1,4 +1,4 @@
-"""``sql``: records in the rows of a table. SQLite files now; other databases later.
+"""``sql``: records in the rows of tables. SQLite files now; other databases later.
 
 Looking reads the file without a lock or a side file, or a private copy of it where its log has to
 be read as well. Removing goes through SQLite's own locks, in one transaction, by bound values.
@@ -32,11 +32,11 @@ from purge_adapters._sql_settings import SqlSettings
 
 
 class SqlAdapter(Adapter[SqlSettings]):
-    """The rows of one table, with what is below them by foreign key."""
+    """The rows of one table or several, with what is below them."""
 
     info: ClassVar[AdapterInfo] = AdapterInfo(
         name="sql",
-        summary="rows of a table in an SQLite file",
+        summary="rows of tables in an SQLite file",
         evidence=EvidenceKind.BYTES,
         actions=frozenset({Action.DELETE, Action.BLANK, Action.REPORT}),
         extra="sql",
@@ -61,26 +61,26 @@ class SqlAdapter(Adapter[SqlSettings]):
     def find(self, targets: Targets) -> Iterator[Finding]:
         """Yield the rows that hold a target; see the contract."""
         from purge_adapters._sql_find import find
-        from purge_adapters._sql_layout import lay_out
-        from purge_adapters._sql_rows import Rows
+        from purge_adapters._sql_rows import Tables
         from purge_adapters._sql_sqlite import database_path, read_schema, statements
+        from purge_adapters._sql_tables import lay_out
 
         path = database_path(self.site, self.settings.url)
         with (
             _sqlite.reading(path, at_leisure=targets.needs_texts) as connection,
             statements(connection) as core,
         ):
-            layout = lay_out(self.site, self.settings, read_schema(connection))
-            found = find(Rows(core, layout), self.site.name, self.site.action, targets)
+            layouts = lay_out(self.site, self.settings, read_schema(connection))
+            found = find(Tables(core, layouts), self.site.name, self.site.action, targets)
         yield from found
 
     def remove(self, removals: Sequence[Removal]) -> Iterator[NotRemoved]:
         """Take the rows and what is below them out, in one transaction; see the contract."""
         guard(removals)
-        from purge_adapters._sql_layout import lay_out
         from purge_adapters._sql_remove import Remover
-        from purge_adapters._sql_rows import Rows
+        from purge_adapters._sql_rows import Tables
         from purge_adapters._sql_sqlite import database_path, read_schema, statements
+        from purge_adapters._sql_tables import lay_out
 
         path = database_path(self.site, self.settings.url)
         with (
@@ -88,9 +88,8 @@ class SqlAdapter(Adapter[SqlSettings]):
             statements(connection) as core,
         ):
             connection.execute("BEGIN IMMEDIATE")
-            layout = lay_out(self.site, self.settings, read_schema(connection))
-            remover = Remover(connection, Rows(core, layout), self.site.name, self.site.action)
-            left = remover.remove(removals)
+            layouts = lay_out(self.site, self.settings, read_schema(connection))
+            left = Remover(connection, Tables(core, layouts), self.site.action).remove(removals)
             connection.execute("COMMIT")
         yield from left
 

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 BUILTIN: Final = {
     "chroma": "purge_adapters.chroma:ChromaAdapter",
+    "files": "purge_adapters.files:FilesAdapter",
+    "json": "purge_adapters.json:JsonAdapter",
     "jsonl": "purge_adapters.jsonl:JsonlAdapter",
+    "lines": "purge_adapters.lines:LinesAdapter",
     "markdown": "purge_adapters.markdown:MarkdownAdapter",
     "redis": "purge_adapters.redis:RedisAdapter",
     "restic": "purge_adapters.restic:ResticAdapter",

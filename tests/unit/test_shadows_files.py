@@ -126,6 +126,12 @@ def test_the_plain_form_of_a_compressed_file_is_a_shadow() -> None:
     assert not is_variant("a.jsonl.gz", "a.jsonl.gz")
 
 
+@pytest.mark.parametrize("name", [".talk.log.bak", ".talk.log~", "#.talk.log#", "..talk.log.swp"])
+def test_the_copies_of_a_hidden_file_are_known(name: str) -> None:
+    assert is_variant(name, ".talk.log")
+    assert not is_variant("talk.log.bak", ".talk.log")
+
+
 @pytest.mark.parametrize("name", ["a.md.gpg", "a.md.age", "a.md.zip", "a.md.7z"])
 def test_a_copy_that_cannot_be_read_is_said(site: Site, name: str) -> None:
     plant(site, f"notes/{name}")
