@@ -26,6 +26,7 @@ from purge_adapters._s3_parquet import without_rows
 from purge_adapters._s3_records import Spot, begun, plain, spots_of
 from purge_adapters._s3_settings import Format
 from purge_adapters._s3_store import Content, Store
+from purge_adapters._s3_tables import TABLE, Tables
 
 __all__ = ["remove"]
 
@@ -103,6 +104,7 @@ class _Remover:
         self.store = store
         self.form = Format(store.settings.format)
         self.fields = fields_of(site, store.settings)
+        self.tables = Tables(store)
 
     def remove(self, key: str, parts: Sequence[_Part]) -> Iterator[NotRemoved]:
         """Take some records away that stand in one object."""
@@ -111,6 +113,8 @@ class _Remover:
         try:
             if not self.store.places.belongs(key):
                 raise Permanent("it is no part of the site", problem=ProblemCode.UNSUPPORTED)
+            if self.tables.have(key):
+                raise Permanent(TABLE, problem=ProblemCode.UNSUPPORTED)
             if self.form is Format.OBJECT:
                 self._delete(key, {part.digest for part in parts})
             else:

@@ -155,6 +155,13 @@ class Store:
                 if self.places.belongs(item["Key"]):
                     yield Listed(item["Key"], item["Size"], item["ETag"])
 
+    def has_any(self, prefix: str, ending: str) -> bool:
+        """Whether any object's key begins and ends so."""
+        pages = self._pages("list_objects_v2", prefix)
+        return any(
+            item["Key"].endswith(ending) for page in pages for item in page.get("Contents", ())
+        )
+
     def histories(self, key: str | None = None) -> Iterator[list[Version]]:
         """Yield for each key all of its versions and delete markers, the newest first.
 

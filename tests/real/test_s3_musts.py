@@ -4,12 +4,15 @@ real one for the paths that moto does not perform as S3 does."""
 from __future__ import annotations
 
 import gzip
+import io
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]  # no types in it
+import pyarrow  # type: ignore[import-untyped]  # no types in it
+import pyarrow.parquet  # type: ignore[import-untyped]  # no types in it
 import pytest
 from moto import mock_aws
 
@@ -344,3 +347,26 @@ def test_a_new_statement_stays_in_old_versions(kept: Bucket) -> None:
     asked = Targets(PHRASE, spared={"exports": [spared]})
     first, *_ = [version for _, version, _ in kept.versions()][::-1]
     assert [item.handle["version"] for item in residue(kept.look(asked))] == [first]
+
+
+@pytest.mark.parametrize(
+    "log",
+    ["lake/m/_delta_log/00000.json", "lake/m/metadata/v1.metadata.json", "lake/m/.hoodie/x.commit"],
+)
+def test_a_file_of_a_table_is_left_to_the_table(versioned: Bucket, log: str) -> None:
+    """Public fault EXP-02: older states of a table hold the row, and its log names the file."""
+    table = pyarrow.table({"id": ["a", "b"], "text": [WORDS, OTHER]})
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(table, out)
+    versioned.put("lake/m/year=2026/part-0.parquet", out.getvalue())
+    versioned.put("alone/part-0.parquet", out.getvalue())
+    versioned.put(log, b"{}")
+    for prefix, stays in (("lake/m/year=2026/", True), ("alone/", False), ("lake/m/", True)):
+        manner = {"prefix": prefix, "format": "parquet"}
+        matches = versioned.matches(**manner)
+        assert len(matches) == 1
+        left = list(versioned.adapter(**manner).remove(removals_of(matches)))
+        assert [item.problem for item in left] == [ProblemCode.UNSUPPORTED] * stays
+    assert versioned.get("lake/m/year=2026/part-0.parquet") == out.getvalue()
+    rest = pyarrow.parquet.read_table(io.BytesIO(versioned.get("alone/part-0.parquet")))
+    assert rest["id"].to_pylist() == ["b"]
