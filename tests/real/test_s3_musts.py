@@ -362,7 +362,7 @@ def test_a_file_of_a_table_is_left_to_the_table(versioned: Bucket, log: str) -> 
     versioned.put("alone/part-0.parquet", out.getvalue())
     versioned.put(log, b"{}")
     for prefix, stays in (("lake/m/year=2026/", True), ("alone/", False), ("lake/m/", True)):
-        manner = {"prefix": prefix, "format": "parquet"}
+        manner: dict[str, Any] = {"prefix": prefix, "format": "parquet"}
         matches = versioned.matches(**manner)
         assert len(matches) == 1
         left = list(versioned.adapter(**manner).remove(removals_of(matches)))
