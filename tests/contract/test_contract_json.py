@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
+
 from purge.adapter import Action
 from purge.testing import AdapterContract
 from purge.testing.breakages import read_quietly
@@ -200,6 +202,7 @@ class TestJsonDocuments(AdapterContract):
     harness = DocumentHarness
 
 
+@pytest.mark.long
 class TestJsonFolder(RemovingSuite):
     """What depends on there being several files."""
 
@@ -210,12 +213,14 @@ class TestJsonLines(AdapterContract):
     harness = LinesHarness
 
 
+@pytest.mark.long
 class TestJsonInAString(RemovingSuite, BreakingSuite):
     """What depends on how the file is read and written."""
 
     harness = StringHarness
 
 
+@pytest.mark.long
 class TestJsonGzip(RemovingSuite, BreakingSuite):
     """What depends on how the file is read and written."""
 

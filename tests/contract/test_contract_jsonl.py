@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 import zstandard
 
 from purge.adapter import Action
@@ -150,6 +151,7 @@ class TestJsonl(AdapterContract):
     harness = JsonlHarness
 
 
+@pytest.mark.long
 class TestJsonlGzip(AdapterContract):
     harness = GzipHarness
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
+
 from purge.adapter import Action
 from purge.testing import (
     METADATA,
@@ -189,5 +191,6 @@ class TestTranscripts(AdapterContract):
     harness = Transcripts
 
 
+@pytest.mark.long
 class TestWholes(AdapterContract):
     harness = Wholes

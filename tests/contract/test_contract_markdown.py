@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 import yaml
 
 from purge.adapter import Action
@@ -237,6 +238,7 @@ class TestFiles(AdapterContract):
     harness = FileNotes
 
 
+@pytest.mark.long
 class TestSections(AdapterContract):
     harness = Sections
 

@@ -253,6 +253,7 @@ class StreamHarness(ListHarness):
             yield from_fields(json.loads(said[b"data"]))
 
 
+@pytest.mark.long
 class TestRedisStreams(AdapterContract):
     harness = StreamHarness
 
@@ -269,6 +270,7 @@ class ManagedHarness(RedisHarness):
         return {}
 
 
+@pytest.mark.long
 class TestRedisManaged(AdapterContract):
     harness = ManagedHarness
 

@@ -447,6 +447,7 @@ class TestArray(RemovingSuite, BreakingSuite):
     harness = ArrayHarness
 
 
+@pytest.mark.long
 class TestTable(RemovingSuite):
     harness = TableHarness
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from typing import Any, ClassVar
 
+import pytest
+
 from purge.adapter import Action
 from purge.testing import AdapterContract, breakages
 from purge.testing.harness import METADATA, OTHER, SCOPE, SOURCE, Breakage, Harness, Planted
@@ -180,6 +182,7 @@ class WideHarness(SqlHarness):
     """
 
 
+@pytest.mark.long
 class TestSqlInUtf16(AdapterContract):
     harness = WideHarness
 
@@ -268,5 +271,6 @@ class DocumentHarness(SqlHarness):
             )
 
 
+@pytest.mark.long
 class TestSqlDocuments(AdapterContract):
     harness = DocumentHarness

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -60,8 +61,13 @@ def test_every_adapter_has_a_page(name: str) -> None:
         assert f"**{topic}" in page, topic
 
 
-def generated() -> list[tuple[Path, str]]:
-    return [(path, name) for path, parts in generate.blocks().items() for name in parts]
+def generated() -> list[Any]:
+    """The demo's report takes most of a minute, and its own tests run the demo."""
+    return [
+        pytest.param(path, name, marks=pytest.mark.long if name == "demo-report" else [])
+        for path, parts in generate.blocks().items()
+        for name in parts
+    ]
 
 
 @pytest.mark.parametrize(("path", "name"), generated(), ids=lambda part: str(part).split("/")[-1])

@@ -20,6 +20,8 @@ ALL = {"phrase", "curly", "upper", "decomposed", "wide", "row note", "vector not
 COMMAND = ["request", "--phrase", "-", "--apply", "--json", "--reason", "asked for by its owner"]
 OF_A_SWEEP = {"swept", "closed"}
 """Points that a request does not pass; tests of the sweep kill it there."""
+FEW = {"planned", "remove.intended", "sanitize.done", "judged"}
+"""One of each phase; all of them take minutes."""
 WITHOUT_SANITIZE = """
 import sys
 from purge.engine.sites import Removed, Sites
@@ -132,11 +134,15 @@ def test_without_the_clean_up_the_same_proof_fails_and_nothing_is_claimed(memory
 @pytest.mark.parametrize(
     "point",
     [
-        *(point for point in POINTS if point not in OF_A_SWEEP),
+        *(
+            pytest.param(point, marks=[] if point in FEW else pytest.mark.long)
+            for point in POINTS
+            if point not in OF_A_SWEEP
+        ),
         "remove.done@vectors",
-        "remove.done@summaries",
-        "remove.recorded@memories",
-        "sanitize.done@vectors",
+        pytest.param("remove.done@summaries", marks=pytest.mark.long),
+        pytest.param("remove.recorded@memories", marks=pytest.mark.long),
+        pytest.param("sanitize.done@vectors", marks=pytest.mark.long),
     ],
 )
 def test_a_killed_run_is_finished_by_running_it_again(memory: Path, point: str) -> None:

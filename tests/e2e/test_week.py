@@ -34,6 +34,7 @@ def week(
         yield made
 
 
+@pytest.mark.long
 def test_a_week(week: Week) -> None:
     # Night 1: nothing is asked; the lesson gets into the backups.
     assert week.sleep().items == ()

@@ -245,7 +245,15 @@ def until(process: subprocess.Popen[str], wanted: Callable[[str], bool]) -> bool
     return any(wanted(line) for line in process.stdout)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
 def test_a_demo_that_is_stopped_stops_all_that_it_started(
     tmp_path: Path, number: signal.Signals
 ) -> None:

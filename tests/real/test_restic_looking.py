@@ -23,7 +23,6 @@ from purge.targets import Target, TargetKind, Targets
 from tests.support.restic_repos import (
     OTHER,
     SECRET,
-    VERSIONS,
     Harbour,
     phrase,
     record,
@@ -44,7 +43,9 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("restic")
 
 
-@pytest.fixture(params=VERSIONS)
+@pytest.fixture(
+    params=[pytest.param("0.14", marks=pytest.mark.long), "0.18"],
+)
 def harbour(request: pytest.FixtureRequest, tmp_path: Path, templates: Path) -> Harbour:
     """Two sites, and nothing backed up yet."""
     made = Harbour.make(request.param, tmp_path, templates)
