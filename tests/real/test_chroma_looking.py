@@ -174,7 +174,7 @@ def test_one_id_in_several_collections_is_a_record_of_each(tmp_path: Path) -> No
     assert [match.part for match in store.matches(ids("1"))] == [both[1].part]
     # What is known of the one that is gone is not taken for the one that stays.
     residue, controls, gaps = store.look(ids("1"), [said])
-    # Chroma 1.5.9 writes uninitialised memory out at every opening, and this process knows the words.
+    # Chroma 1.5.9 writes uninitialised memory out at every opening; this process knows the words.
     assert [copy for copy in residue if "written out with it" not in copy.why] == []
     assert gaps == []
     assert not any(control.on_target for control in controls)
