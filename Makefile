@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= auto
+# One more than there are cores: many tests wait for servers.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 DEMO_PROGRAMS := redis-server weed restic
 PROGRAMS := git rg $(DEMO_PROGRAMS) restic-0.14 restic-0.18
 PYTEST := PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/pytest -n $(WORKERS)
