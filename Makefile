@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 DEMO_PROGRAMS := redis-server weed restic
 PROGRAMS := git rg $(DEMO_PROGRAMS) restic-0.14 restic-0.18
-PYTEST := PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/pytest -n $(WORKERS)
+PYTEST := PATH="$(CURDIR)/.tools/bin:$$PATH" $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help dev demo check lint fmt type layers test test-long tools bench docs clean
