@@ -266,7 +266,7 @@ def test_a_demo_that_is_stopped_stops_all_that_it_started(
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert until(process, lambda line: "Exports:" in line)
+    assert until(process, lambda line: "Exports:" in line), process.communicate()[1]
     assert len(processes(folder)) >= 3, "the look must see the demo and its servers"
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)

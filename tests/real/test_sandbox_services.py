@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from purge.errors import MissingDriver
+from purge_adapters._sandbox import services
 from purge_adapters._sandbox.services import Services
 
 TOOLS = Path(__file__).parents[2] / ".tools" / "bin"
@@ -120,3 +122,22 @@ def test_a_command_runs_beside_them_and_its_exit_code_is_kept(tmp_path: Path) ->
     )
     assert (done.returncode, done.stderr) == (7, "")
     assert wait_until_none(tmp_path) == []
+
+
+def test_a_port_that_is_taken_meanwhile_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        real, tried = services._free_ports, []
+
+        def ports(count: int) -> list[int]:
+            found = real(count)
+            tried.append(found)
+            return [taken.getsockname()[1]] * (len(tried) == 1) + found[(len(tried) == 1) :]
+
+        monkeypatch.setattr(services, "_free_ports", ports)
+        with Services(tmp_path) as running:
+            assert running.environment["S3_ENDPOINT_URL"].endswith(str(tried[-1][3]))
+    assert len(tried) == 2

@@ -111,10 +111,8 @@ class Services:
         self._alone()
         at = self._short / "redis.sock"
         redis = self._start_redis(at)
-        url, s3 = self._start_s3()
         self.environment = {
             "REDIS_URL": f"unix://{at}?db=0",
-            "S3_ENDPOINT_URL": url,
             "AWS_ACCESS_KEY_ID": keys["access"],
             "AWS_SECRET_ACCESS_KEY": keys["secret"],
             "AWS_DEFAULT_REGION": REGION,
@@ -122,8 +120,22 @@ class Services:
             "RESTIC_PASSWORD_FILE": str(self.folder / "backups.password"),
             "RESTIC_CACHE_DIR": str(self.folder / "cache"),
         }
+        for last in (False, False, True):
+            url, s3 = self._start_s3()
+            environment = {**self.environment, "S3_ENDPOINT_URL": url}
+            try:
+                self._wait(
+                    "the S3 server",
+                    s3,
+                    lambda url=url, all_=environment: _is_healthy(url) and _serves(all_),  # type: ignore[misc]  # bound at once
+                )
+                self.environment = environment
+                break
+            except Permanent:
+                # A port that was free may be taken a moment later; then the server ends at once.
+                if last or s3.poll() is None:
+                    raise
         self._wait("Redis", redis, lambda: _answers(at))
-        self._wait("the S3 server", s3, lambda: _is_healthy(url) and _serves(self.environment))
 
     def _alone(self) -> None:
         """Hold the sandbox for this process: two servers on the same files would spoil them."""
