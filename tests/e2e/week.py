@@ -25,6 +25,8 @@ from tests.support.restic_repos import Harbour, environment
 from tests.support.restic_repos import program as restic_program
 
 ZONE = ZoneInfo("Europe/Lisbon")
+ANEW = b"I say it now: "
+"""How a person begins who states something anew."""
 LESSON = "the staging database may be wiped at any time"
 QUIET = "the boathouse key lies under the third stone"
 VECTORS = """
@@ -196,8 +198,11 @@ class Week:
             for line in path.read_text().splitlines()
         )
 
-    def nights_with(self, words: str) -> list[str]:
-        """The snapshots that hold words in their logs or their database, as restic dumps them."""
+    def nights_with(self, words: str, besides: bytes | None = None) -> list[str]:
+        """The snapshots that hold words in their logs or their database, as restic dumps them.
+
+        Lines that say something else besides can be left out.
+        """
         found = []
         for snapshot in self.harbour.snapshots():
             for name in ("logs/chat.jsonl", "memories.db"):
@@ -207,7 +212,9 @@ class Week:
                     env=environment(self.harbour.repository),
                     capture_output=True,
                 )
-                if words.encode() in done.stdout:
+                lines = done.stdout.split(b"\n")
+                said = [line for line in lines if words.encode() in line]
+                if any(besides is None or besides not in line for line in said):
                     found.append(str(snapshot["time"]))
                     break
         return found
@@ -217,6 +224,8 @@ class Week:
         words = self.words.get(item.outcome.request.id, first)
         there = self.holds(step.site, words)
         if step.state is State.CONFIRMED_DELETED:
+            if step.site == "backups":  # A new statement stays, and so do its copies.
+                there = bool(self.nights_with(words, ANEW))
             assert not there or step.tally.restated, f"{step.site}: it is there"
         if step.state is State.BACKUP_RETAINED:
             assert step.until is not None
