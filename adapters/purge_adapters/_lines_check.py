@@ -9,11 +9,11 @@ from pathlib import Path
 
 from purge.adapter import NotChecked, Site, Statement
 from purge.errors import PurgeError
-from purge_adapters._files import folders, holders
-from purge_adapters._git import enclosing_repositories
+from purge_adapters._files import folders
 from purge_adapters._lines_grammar import Grammar
 from purge_adapters._lines_records import LineFields, Transcript, entries_of
 from purge_adapters._text_files import TextFiles
+from purge_adapters._text_looks import surroundings
 
 
 def check_lines(
@@ -64,7 +64,7 @@ def check_lines(
             f"{_number(unlinked, 'record')} without a word of what they derive from; what they "
             "paraphrase cannot be ruled out."
         )
-    yield from _surroundings(around)
+    yield from surroundings(around)
 
 
 def _faults(text: Transcript, shown: str, path: Path) -> Iterator[Statement]:
@@ -79,19 +79,6 @@ def _faults(text: Transcript, shown: str, path: Path) -> Iterator[Statement]:
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
         yield Statement(
             f"{shown} or its folder may not be written to: nothing can be removed from it.",
-            ok=False,
-        )
-
-
-def _surroundings(around: set[Path]) -> Iterator[Statement]:
-    if enclosing_repositories(iter(sorted(around))):
-        yield Statement(
-            "The files lie in a git repository. Its history keeps what is removed, until someone "
-            "rewrites it; steps here end as 'removed-from-reads' where it holds a target."
-        )
-    if any(holder.writes for holder in holders(sorted(around))):
-        yield Statement(
-            "Another process has a file open for writing; it is left alone as long as it does.",
             ok=False,
         )
 

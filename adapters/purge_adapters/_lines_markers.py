@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from purge.adapter import Examined, Marker, NotAMarker, NotChecked, ProblemCode
-from purge.errors import Permanent, StoreError, Transient
 from purge.matching import MarkerLine, read_markers, strike
-from purge_adapters._files import Changed, os_problem
 from purge_adapters._lines_grammar import Grammar
 from purge_adapters._lines_records import Entry, Transcript
 from purge_adapters._markdown_text import body
 from purge_adapters._text_files import DAMAGED, Opened, TextFiles
+from purge_adapters._text_remove import NOT_STRUCK, Strike
 
-__all__ = ["markers_in", "strike_in"]
+__all__ = ["markers_in", "strike_one"]
 
-_CHANGED = "it changed since it was read, so that it was not struck"
 _Entries = Callable[[Transcript], Sequence[Entry]]
 _Files = TextFiles[Transcript]
 
@@ -86,59 +84,14 @@ def _why_not_here(
     return ""
 
 
-def strike_in(
+def strike_one(
     files: _Files,
     entries_of: _Entries,
     grammar: Grammar,
-    markers: Sequence[tuple[Marker, str]],
+    item: Opened[Transcript],
+    jobs: Sequence[Strike],
 ) -> Iterator[NotChecked]:
-    """Yield what ``strike`` of the adapter yields; each file is rewritten once.
-
-    Raises:
-        Permanent: a handle is none of this adapter's.
-        Transient: the system is short of something; trying again may help.
-    """
-    by_file: dict[str, list[tuple[Marker, str]]] = {}
-    for marker, replacement in markers:
-        if not {"file", "record", "ordinal"} <= marker.handle.keys():
-            raise Permanent(
-                "A marker was read by another adapter or version; read it again.",
-                problem=ProblemCode.UNSUPPORTED,
-            )
-        by_file.setdefault(str(marker.handle["file"]), []).append((marker, replacement))
-    for file, jobs in by_file.items():
-        try:
-            yield from _strike_file(files, entries_of, grammar, file, jobs)
-        except Changed:
-            yield from _leave(jobs, _CHANGED, ProblemCode.CHANGED_UNDERNEATH)
-        except StoreError as error:
-            yield from _leave(jobs, f"it was not struck: {error}", error.problem)
-        except OSError as error:
-            problem = os_problem(error, file)
-            if isinstance(problem, Transient):
-                raise problem from None
-            yield from _leave(jobs, str(problem), problem.problem)
-
-
-def _leave(jobs: Sequence[tuple[Marker, str]], why: str, problem: str) -> Iterator[NotChecked]:
-    for marker, _ in jobs:
-        yield NotChecked(marker.where, why, ProblemCode(problem))
-
-
-def _strike_file(
-    files: _Files,
-    entries_of: _Entries,
-    grammar: Grammar,
-    file: str,
-    jobs: Sequence[tuple[Marker, str]],
-) -> Iterator[NotChecked]:
-    path = files.find(file)
-    if path is None:
-        yield from _leave(jobs, "its file is not there any more", ProblemCode.UNREACHABLE)
-        return
-    item = files.open_to_rewrite(path)
-    if item.note.lines.damaged:
-        raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
+    """Strike some markers of one file; yield those that are not there any more."""
     there = {
         (str(found.marker.handle["record"]), found.marker.handle["ordinal"], found.line.phrase): (
             found
@@ -151,7 +104,7 @@ def _strike_file(
         handle = marker.handle
         found = there.get((str(handle["record"]), handle["ordinal"], marker.phrase))
         if found is None:
-            yield NotChecked(marker.where, _CHANGED, ProblemCode.CHANGED_UNDERNEATH)
+            yield NotChecked(marker.where, NOT_STRUCK, ProblemCode.CHANGED_UNDERNEATH)
             continue
         line = lines[found.at]
         prefix, said = grammar.prefix(found.entry.span, found.at, body(line))

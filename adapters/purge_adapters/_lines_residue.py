@@ -6,11 +6,9 @@ is what ``find`` yields. Copies lie beside: backups, swap files, trash, git hist
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from purge.adapter import Control, Match, Readability
-from purge.targets import NeedleKind, TargetKind, Targets, Trace
 from purge_adapters._lines_grammar import Grammar
 from purge_adapters._lines_records import (
     Entry,
@@ -21,42 +19,20 @@ from purge_adapters._lines_records import (
     take_apart,
     trace_of,
 )
-from purge_adapters._markdown_residue import folded_readings, needles_of, seen
 from purge_adapters._markdown_text import plain_ends
-from purge_adapters._owners import Held, Owners
+from purge_adapters._owners import Held
+from purge_adapters._text_looks import TextLook, folded_readings, needles_of, seen
 
 
 @dataclass(slots=True)
-class Look:
+class Look(TextLook):
     """What is looked for in the shadows of one site, and whether the look can see.
 
-    Feed it every live file with :meth:`take` first; then :meth:`controls` and :meth:`holds`.
+    Feed it every live file with :meth:`take` first.
     """
 
-    site: str
-    targets: Targets
     grammar: Grammar
     fields: LineFields
-    needles: set[str] = field(default_factory=set)
-    """Pieces of the records that go, as long as they stand in no record that stays."""
-    _owners: Owners[str] = field(default_factory=Owners)
-    _neighbour: bool | None = None
-    _targets_seen: list[bool] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for trace in self.targets.traces(self.site):
-            self._add(trace, self.targets.keys_of(self.site, trace.id))
-
-    def _add(self, trace: Trace, keys: frozenset[int]) -> None:
-        pieces = needles_of(trace)
-        self.needles |= pieces
-        self._owners.add(pieces, keys)
-
-    def begin(self, matches: Iterable[Match]) -> None:
-        """Take what the records say that are still readable."""
-        for match in matches:
-            if match.readability is Readability.READABLE:
-                self._add(match.trace, frozenset(hit.key for hit in match.hits))
 
     def take(self, text: Transcript, entries: Sequence[Entry], going: frozenset[str]) -> None:
         """Take one live file.
@@ -84,16 +60,6 @@ class Look:
                 folded = tuple(piece for one in texts for piece in folded_readings(one))
                 self.needles -= seen(self.needles, folded)
 
-    def controls(self) -> Iterator[Control]:
-        """Yield whether the look could have found something."""
-        if self._targets_seen:
-            yield Control(NeedleKind.TEXT, all(self._targets_seen), True)
-        elif self._neighbour is not None:
-            yield Control(NeedleKind.TEXT, self._neighbour, False)
-        else:
-            # Nothing is there that could be seen: every byte of every file was accounted for.
-            yield Control(None, True, False)
-
     def holds(self, data: bytes) -> Held:
         """Return what a copy of a file holds of what is looked for."""
         # A broken copy may hold a line in the middle of NUL characters.
@@ -109,12 +75,8 @@ class Look:
         for one in (text, wide):
             for entry in entries_of(one, self.grammar, self.fields):
                 hits = self.targets.match(self.site, entry.record)
-                if hits and not (entry.blanked and all(map(self._by_name, (h.key for h in hits)))):
-                    keys.update(hit.key for hit in hits)
+                keys |= self.keys_of(hits, blanked=entry.blanked)
         return frozenset(keys)
-
-    def _by_name(self, key: int) -> bool:
-        return self.targets[key].kind not in (TargetKind.PHRASE, TargetKind.COPY)
 
 
 def _folded(texts: Iterable[Transcript], grammar: Grammar) -> tuple[str, ...]:

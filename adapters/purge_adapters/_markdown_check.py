@@ -10,12 +10,12 @@ from pathlib import Path
 
 from purge.adapter import NotChecked, Site, Statement
 from purge.errors import PurgeError
-from purge_adapters._files import folders, holders
-from purge_adapters._git import enclosing_repositories
+from purge_adapters._files import folders
 from purge_adapters._markdown_files import Files, Opened
 from purge_adapters._markdown_links import Index
 from purge_adapters._markdown_records import FieldMap, Grain, grain_in
 from purge_adapters._markdown_units import note_id, units_of
+from purge_adapters._text_looks import surroundings
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ def check_site(
     yield from _faults(count, fields)
     for place, line in index.dead():
         yield Statement(f"{place}, line {line} links to a note that is not there.")
-    yield from _surroundings({*count.folders, *covered})
+    yield from surroundings({*count.folders, *covered})
     yield Statement(
         "Every byte of every file is read, and each belongs to a record or to the structure "
         "around it: 'confirmed-deleted' is proved by bytes where no copy lies beside the files."
@@ -127,20 +127,6 @@ def _faults(count: _Count, fields: FieldMap) -> Iterator[Statement]:
         yield Statement(
             f"{_number(count.unlinked, 'record does', 'records do')} not say what they derive "
             "from; what they paraphrase cannot be ruled out."
-        )
-
-
-def _surroundings(around: set[Path]) -> Iterator[Statement]:
-    histories = enclosing_repositories(iter(sorted(around)))
-    if histories:
-        yield Statement(
-            "The files lie in a git repository. Its history keeps what is removed, until someone "
-            "rewrites it; steps here end as 'removed-from-reads' where it holds a target."
-        )
-    if any(holder.writes for holder in holders(sorted(around))):
-        yield Statement(
-            "Another process has a file open for writing; it is left alone as long as it does.",
-            ok=False,
         )
 
 

@@ -12,19 +12,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from purge.adapter import Examined, Marker, NotAMarker, NotChecked, ProblemCode
-from purge.errors import Permanent, StoreError, Transient
 from purge.matching import MarkerLine, read_markers, strike
-from purge_adapters._files import Changed, os_problem
 from purge_adapters._markdown_fields import FieldReader, front_list, list_of
 from purge_adapters._markdown_files import DAMAGED, Files, Opened
 from purge_adapters._markdown_front import look_up
 from purge_adapters._markdown_records import FieldMap, Grain, field_text, grain_in
 from purge_adapters._markdown_text import digest
 from purge_adapters._markdown_units import Unit, said_in_front, units_of
+from purge_adapters._text_remove import NOT_STRUCK, Strike
 
-__all__ = ["markers_in", "strike_in"]
-
-_CHANGED = "it changed since it was read, so that it was not struck"
+__all__ = ["markers_in", "strike_one"]
 
 
 def markers_in(
@@ -127,56 +124,10 @@ def _values(item: Opened, unit: Unit | None, marker: Marker, name: str) -> Itera
 # --- striking ------------------------------------------------------------------------------------
 
 
-def strike_in(
-    files: Files, grain: Grain, fields: FieldMap, markers: Sequence[tuple[Marker, str]]
+def strike_one(
+    files: Files, grain: Grain, fields: FieldMap, item: Opened, jobs: Sequence[Strike]
 ) -> Iterator[NotChecked]:
-    """Yield what ``strike`` of the adapter yields; each file is rewritten once.
-
-    Raises:
-        Permanent: a handle is none of this adapter's.
-        Transient: the system is short of something; trying again may help.
-    """
-    by_file: dict[str, list[tuple[Marker, str]]] = {}
-    for marker, replacement in markers:
-        if not {"file", "record", "ordinal"} <= marker.handle.keys():
-            raise Permanent(
-                "A marker was read by another adapter or version; read it again.",
-                problem=ProblemCode.UNSUPPORTED,
-            )
-        by_file.setdefault(str(marker.handle["file"]), []).append((marker, replacement))
-    for file, jobs in by_file.items():
-        try:
-            yield from _strike_file(files, grain, fields, file, jobs)
-        except Changed:
-            yield from _leave(jobs, _CHANGED, ProblemCode.CHANGED_UNDERNEATH)
-        except StoreError as error:
-            yield from _leave(jobs, f"it was not struck: {error}", error.problem)
-        except OSError as error:
-            problem = os_problem(error, file)
-            if isinstance(problem, Transient):
-                raise problem from None
-            yield from _leave(jobs, str(problem), problem.problem)
-
-
-def _leave(jobs: Sequence[tuple[Marker, str]], why: str, problem: str) -> Iterator[NotChecked]:
-    for marker, _ in jobs:
-        yield NotChecked(marker.where, why, ProblemCode(problem))
-
-
-def _strike_file(
-    files: Files,
-    grain: Grain,
-    fields: FieldMap,
-    file: str,
-    jobs: Sequence[tuple[Marker, str]],
-) -> Iterator[NotChecked]:
-    path = files.find(file)
-    if path is None:
-        yield from _leave(jobs, "its file is not there any more", ProblemCode.UNREACHABLE)
-        return
-    item = files.open_to_rewrite(path)
-    if item.note.lines.damaged:
-        raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
+    """Strike some markers of one note; yield those that are not there any more."""
     there = {
         (str(found.marker.handle["record"]), found.marker.handle["ordinal"], found.line.phrase): (
             found.line.number
@@ -189,7 +140,7 @@ def _strike_file(
         handle = marker.handle
         number = there.get((str(handle["record"]), handle["ordinal"], marker.phrase))
         if number is None:
-            yield NotChecked(marker.where, _CHANGED, ProblemCode.CHANGED_UNDERNEATH)
+            yield NotChecked(marker.where, NOT_STRUCK, ProblemCode.CHANGED_UNDERNEATH)
         else:
             replacements[number] = replacement
     if replacements:

@@ -7,29 +7,20 @@ files without a name that a process holds open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from purge.adapter import Control, Match, ProblemCode, Readability, Residue
-from purge.matching import Flavor, fold, readings, without_markers
-from purge.targets import (
-    NEEDLE_BYTES,
-    Hit,
-    NeedleKind,
-    Record,
-    TargetKind,
-    Targets,
-    Text,
-    Trace,
-    windows,
-)
+from purge.adapter import ProblemCode, Residue
+from purge.matching import Flavor
+from purge.targets import Hit, Record, TargetKind, Targets, Text
 from purge_adapters._markdown_fields import front_list
 from purge_adapters._markdown_files import Opened
 from purge_adapters._markdown_front import look_up
 from purge_adapters._markdown_records import FieldMap, Grain, Note, read_note
 from purge_adapters._markdown_text import plain_ends, read_lines, visible
 from purge_adapters._markdown_units import Unit, trace_of, units_of
-from purge_adapters._owners import Held, Owners
+from purge_adapters._owners import Held
+from purge_adapters._text_looks import TextLook, folded_readings, needles_of, seen
 
 
 def match_unit(site: str, targets: Targets, unit: Unit) -> tuple[Hit, ...]:
@@ -47,57 +38,15 @@ def match_unit(site: str, targets: Targets, unit: Unit) -> tuple[Hit, ...]:
     return tuple(hits)
 
 
-def needles_of(trace: Trace) -> frozenset[str]:
-    """Return the folded pieces of what a record says that are long enough to tell it."""
-    pieces = (fold(piece) for text in trace.texts for piece in windows(" ".join(text.split())))
-    return frozenset(
-        piece for piece in pieces if len(piece.encode("utf-8", "surrogatepass")) >= NEEDLE_BYTES
-    )
-
-
-def folded_readings(text: str) -> tuple[str, ...]:
-    """Return a text without its marker lines as it is compared, in every reading of it."""
-    return tuple(
-        dict.fromkeys(fold(reading) for reading in readings(without_markers(text), Flavor.MARKDOWN))
-    )
-
-
-def seen(needles: Iterable[str], folded: Sequence[str]) -> set[str]:
-    """Return which needles stand in a text."""
-    return {needle for needle in needles if any(needle in text for text in folded)}
-
-
 @dataclass(slots=True)
-class Look:
+class Look(TextLook):
     """What is looked for in the shadows of one site, and whether the look can see.
 
-    Feed it every live note with :meth:`take` first; then :meth:`controls` and :meth:`holds`.
+    Feed it every live note with :meth:`take` first.
     """
 
-    site: str
-    targets: Targets
     grain: Grain
     fields: FieldMap
-    needles: set[str] = field(default_factory=set)
-    """Pieces of the records that go, as long as they stand in no record that stays."""
-    _owners: Owners[str] = field(default_factory=Owners)
-    _neighbour: bool | None = None
-    _targets_seen: list[bool] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for trace in self.targets.traces(self.site):
-            self._add(trace, self.targets.keys_of(self.site, trace.id))
-
-    def _add(self, trace: Trace, keys: frozenset[int]) -> None:
-        pieces = needles_of(trace)
-        self.needles |= pieces
-        self._owners.add(pieces, keys)
-
-    def begin(self, matches: Iterable[Match]) -> None:
-        """Take what the records say that are still readable."""
-        for match in matches:
-            if match.readability is Readability.READABLE:
-                self._add(match.trace, frozenset(hit.key for hit in match.hits))
 
     def take(self, note: Note, units: Sequence[Unit], going: frozenset[str]) -> None:
         """Take one live note.
@@ -150,16 +99,6 @@ class Look:
     def _needles_of(self, note: Note, unit: Unit) -> frozenset[str]:
         return needles_of(trace_of(note, unit, self.fields.reader))
 
-    def controls(self) -> Iterator[Control]:
-        """Yield whether the look could have found something."""
-        if self._targets_seen:
-            yield Control(NeedleKind.TEXT, all(self._targets_seen), True)
-        elif self._neighbour is not None:
-            yield Control(NeedleKind.TEXT, self._neighbour, False)
-        else:
-            # Nothing is there that could be seen: every byte of every file was accounted for.
-            yield Control(None, True, False)
-
     def holds(self, data: bytes) -> Held:
         """Return what a copy of a file holds of what is looked for."""
         lines = read_lines(data)
@@ -177,8 +116,7 @@ class Look:
         units = units_of(note, self.grain, self.fields)
         for unit in units:
             hits = match_unit(self.site, self.targets, unit)
-            if hits and not (unit.blanked and all(_by_name(self.targets, hit) for hit in hits)):
-                keys.update(hit.key for hit in hits)
+            keys |= self.keys_of(hits, blanked=unit.blanked)
         return frozenset(keys)
 
     def _may_name(self, text: str) -> bool:
@@ -192,7 +130,3 @@ class Look:
             *(id for source in sources for id in self.targets.lineage(source)),
         )
         return any(name in text or not name.isprintable() or '"' in name for name in named)
-
-
-def _by_name(targets: Targets, hit: Hit) -> bool:
-    return targets[hit.key].kind not in (TargetKind.PHRASE, TargetKind.COPY)

@@ -33,15 +33,14 @@ from purge.adapter import (
     Statement,
     guard,
 )
-from purge.errors import Permanent
-from purge.targets import Hit, TargetKind, Targets
+from purge.targets import Hit, Targets
 from purge_adapters._composite import WithFormat
 from purge_adapters._composite_format import FilesFormat, check_format
-from purge_adapters._files import folders, footprint, os_problem, sweep
+from purge_adapters._files import footprint
 from purge_adapters._lines_check import check_lines
 from purge_adapters._lines_edit import Cut, edit
 from purge_adapters._lines_grammar import Grammar, LineKind
-from purge_adapters._lines_markers import markers_in, strike_in
+from purge_adapters._lines_markers import markers_in, strike_one
 from purge_adapters._lines_records import (
     Entry,
     LineFields,
@@ -53,9 +52,9 @@ from purge_adapters._lines_records import (
 )
 from purge_adapters._lines_residue import Look
 from purge_adapters._match_places import together
-from purge_adapters._shadows import look_through, shadows
-from purge_adapters._text_files import DAMAGED, Opened, TextFiles
-from purge_adapters._text_remove import CHANGED, Job, remove_in
+from purge_adapters._text_files import Opened, TextFiles
+from purge_adapters._text_looks import by_words, gaps_in, going
+from purge_adapters._text_remove import CHANGED, Job, remove_in, strike_in, sweep_up, write_back
 
 _ENDS: Final = (".md", ".txt", ".log", ".text", ".history")
 
@@ -174,7 +173,7 @@ class LinesAdapter(WithFormat[LinesSettings]):
                     match = self._match(item, entry, hits, targets)
                     earlier = found.get(match.id)
                     found[match.id] = match if earlier is None else together(earlier, match)
-            yield from self._gaps(item, targets)
+            yield from gaps_in(item.shown, item.note.lines, targets)
             unlinked = 0
             if any(self._fields.parents.values()):
                 unlinked = sum(not entry.record.parents for entry in entries)
@@ -185,9 +184,7 @@ class LinesAdapter(WithFormat[LinesSettings]):
     def _match(
         self, item: Opened[Transcript], entry: Entry, hits: tuple[Hit, ...], targets: Targets
     ) -> Match:
-        by_words = any(
-            targets[hit.key].kind in (TargetKind.PHRASE, TargetKind.COPY) for hit in hits
-        )
+        named_by_words = any(by_words(targets, hit.key) for hit in hits)
         place: dict[str, object] = {
             "file": item.place,
             "digest": entry.digest,
@@ -202,23 +199,12 @@ class LinesAdapter(WithFormat[LinesSettings]):
             {"places": [place]},
             trace_of(entry, self._fields),
             {site: tuple(ids) for site, ids in entry.record.parents.items()},
-            Readability.BLANKED if entry.blanked and not by_words else Readability.READABLE,
+            Readability.BLANKED if entry.blanked and not named_by_words else Readability.READABLE,
             entry.carries_marker,
             created(entry, self._fields, self.site.timezone),
             subjects=tuple(entry.record.subjects),
             scope=dict(entry.record.scope),
         )
-
-    def _gaps(self, item: Opened[Transcript], targets: Targets) -> Iterator[NotChecked]:
-        """Yield what could not be read in a file, as far as it matters for these targets."""
-        lines = item.note.lines
-        if lines.damaged:
-            yield NotChecked(item.shown, DAMAGED, ProblemCode.CORRUPT)
-        elif not lines.faithful and not all(text.isascii() for text in targets.phrases()):
-            yield NotChecked(
-                item.shown,
-                "it is neither UTF-8 nor UTF-16, so a phrase beyond ASCII may stand in it unseen",
-            )
 
     # --- remove ---------------------------------------------------------------------------------
 
@@ -228,8 +214,6 @@ class LinesAdapter(WithFormat[LinesSettings]):
         yield from remove_in(self._files, removals, self._rewrite)
 
     def _rewrite(self, item: Opened[Transcript], jobs: Sequence[Job]) -> Iterator[NotRemoved]:
-        if item.note.lines.damaged:
-            raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
         entries = self._entries(item.note)
         at_place = {(entry.digest, entry.ordinal): entry for entry in entries}
         cuts: list[Cut] = []
@@ -245,17 +229,9 @@ class LinesAdapter(WithFormat[LinesSettings]):
                 yield NotRemoved(removal.match, ProblemCode.CHANGED_UNDERNEATH, CHANGED)
         if cuts:
             made = edit(item.note, cuts, self._grammar, self._fields)
-            self._write(item, made.data)
+            write_back(self._files, item, made.data)
             for at, sentence in made.refused.items():
                 yield NotRemoved(of_cut[at], ProblemCode.UNSUPPORTED, f"{item.shown}: {sentence}")
-
-    def _write(self, item: Opened[Transcript], data: bytes | None) -> None:
-        before = item.note.lines.joined(item.note.lines.lines)
-        if data is None and not self._files.is_named(item.path):
-            self._files.take_away(item)
-        elif (data or b"") != before:
-            # A file that the manifest names stays, empty: a site without its file is a fault.
-            self._files.replace(item, data or b"")
 
     # --- markers --------------------------------------------------------------------------------
 
@@ -268,44 +244,32 @@ class LinesAdapter(WithFormat[LinesSettings]):
     def strike(self, markers: Sequence[tuple[Marker, str]]) -> Iterator[NotChecked]:
         """Strike marker lines, file by file; every other byte stays."""
         guard(markers)
-        yield from strike_in(self._files, self._entries, self._grammar, markers)
+        strike = partial(strike_one, self._files, self._entries, self._grammar)
+        yield from strike_in(self._files, markers, strike)
 
     # --- sanitize and residue -------------------------------------------------------------------
 
     def sanitize(self, residue: Sequence[Residue]) -> Iterator[NotRemoved | NotChecked]:
         """Remove what an interrupted rewrite left beside the files. There is nothing else."""
-        for folder in dict.fromkeys(Path(str(left.handle["file"])).parent for left in residue):
-            try:
-                sweep(folder)
-            except OSError as error:
-                problem = os_problem(error)
-                yield NotChecked("a file left over", str(problem), ProblemCode(problem.problem))
+        yield from sweep_up(residue)
 
     def residue(self, targets: Targets) -> Iterator[Observation]:
         """Yield the copies beside the files that hold a target, or what a removed record said."""
         look = Look(self.site.name, targets, self._grammar, self._fields)
         matches = [item for item in self.find(targets) if isinstance(item, Match)]
         look.begin(matches)
-        going = frozenset(
-            match.id for match in matches if match.readability is Readability.READABLE
-        )
+        leaving = going(matches)
         own: list[Path] = []
         for item in self._files.read():
             if isinstance(item, NotChecked):
                 yield item
                 continue
             own.append(item.path)
-            look.take(item.note, self._entries(item.note), going)
-            yield from self._gaps(item, targets)
+            look.take(item.note, self._entries(item.note), leaving)
+            yield from gaps_in(item.shown, item.note.lines, targets)
             yield Examined(files=1, bytes=item.size)
         yield from look.controls()
-        around = shadows(
-            own,
-            self.site,
-            folders=folders(self.site, self._files.patterns),
-            suffixes=_ENDS,
-        )
-        yield from look_through(around, lambda shadow: look.holds(shadow.read()))
+        yield from look.beside(self._files, own)
 
 
 def _changed(entries: Sequence[Entry], removal: Removal, place: Mapping[str, object]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -32,23 +33,22 @@ from purge.adapter import (
     Statement,
     guard,
 )
-from purge.errors import Permanent
-from purge.targets import Hit, TargetKind, Targets
+from purge.targets import Hit, Targets
 from purge_adapters._composite import WithFormat
 from purge_adapters._composite_format import FilesFormat, check_format
-from purge_adapters._files import folders, footprint, os_problem, sweep
+from purge_adapters._files import footprint
 from purge_adapters._markdown_check import check_site
 from purge_adapters._markdown_edit import Cut, edit
-from purge_adapters._markdown_files import DAMAGED, SUFFIXES, Files, Opened
+from purge_adapters._markdown_files import Files, Opened
 from purge_adapters._markdown_links import Index, is_index, is_linked, linked_blocks
-from purge_adapters._markdown_markers import markers_in, strike_in
+from purge_adapters._markdown_markers import markers_in, strike_one
 from purge_adapters._markdown_records import FieldMap, Grain, grain_in
 from purge_adapters._markdown_residue import Look, match_unit
 from purge_adapters._markdown_stamps import Stamp
 from purge_adapters._markdown_units import Unit, trace_of, units_of
 from purge_adapters._match_places import together
-from purge_adapters._shadows import look_through, shadows
-from purge_adapters._text_remove import CHANGED, Job, remove_in
+from purge_adapters._text_looks import by_words, gaps_in, going
+from purge_adapters._text_remove import CHANGED, Job, remove_in, strike_in, sweep_up, write_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class MarkdownAdapter(WithFormat[MarkdownSettings]):
                 yield self._match(item, unit, hits, targets)
 
     def _match(self, item: Opened, unit: Unit, hits: tuple[Hit, ...], targets: Targets) -> Match:
-        blanked = unit.blanked and not any(_by_words(targets, hit) for hit in hits)
+        blanked = unit.blanked and not any(by_words(targets, hit.key) for hit in hits)
         whole = unit.part.grain is Grain.FILE
         place: dict[str, object] = {
             "file": item.place,
@@ -204,17 +204,7 @@ class MarkdownAdapter(WithFormat[MarkdownSettings]):
     def _gaps(self, item: Opened, targets: Targets) -> Iterator[NotChecked]:
         """Yield what could not be read in a file, as far as it matters for these targets."""
         note = item.note
-        if note.lines.damaged:
-            yield NotChecked(
-                item.shown,
-                DAMAGED,
-                ProblemCode.CORRUPT,
-            )
-        elif not note.lines.faithful and not all(text.isascii() for text in targets.phrases()):
-            yield NotChecked(
-                item.shown,
-                "it is neither UTF-8 nor UTF-16, so a phrase beyond ASCII may stand in it unseen",
-            )
+        yield from gaps_in(item.shown, note.lines, targets)
         if note.front.broken and self._needs_front(targets):
             yield NotChecked(
                 item.shown,
@@ -247,8 +237,6 @@ class MarkdownAdapter(WithFormat[MarkdownSettings]):
         yield from remove_in(self._files, removals, self._rewrite, is_index)
 
     def _rewrite(self, item: Opened, jobs: Sequence[Job]) -> Iterator[NotRemoved]:
-        if item.note.lines.damaged:
-            raise Permanent(f"{item.shown}: {DAMAGED}.", problem=ProblemCode.CORRUPT)
         units = units_of(item.note, self._grain, self._fields)
         at_place = {(unit.part.grain.value, unit.digest, unit.ordinal): unit for unit in units}
         cuts: list[Cut] = []
@@ -263,7 +251,7 @@ class MarkdownAdapter(WithFormat[MarkdownSettings]):
                 yield NotRemoved(removal.match, ProblemCode.CHANGED_UNDERNEATH, CHANGED)
         if cuts:
             made = edit(item.note, cuts, units, self._fields)
-            self._write(item, made.data)
+            write_back(self._files, item, made.data)
             for at, sentence in made.refused.items():
                 yield NotRemoved(of_cut[at], ProblemCode.UNSUPPORTED, f"{item.shown}: {sentence}")
 
@@ -277,14 +265,6 @@ class MarkdownAdapter(WithFormat[MarkdownSettings]):
             self._linked = linked_blocks(self._files)
         return is_linked(item.place, unit.part.anchor, self._linked)
 
-    def _write(self, item: Opened, data: bytes | None) -> None:
-        before = item.note.lines.joined(item.note.lines.lines)
-        if data is None and not self._files.is_named(item.path):
-            self._files.take_away(item)
-        elif (data or b"") != before:
-            # A file that the manifest names stays, empty: a site without its file is a fault.
-            self._files.replace(item, data or b"")
-
     # --- markers --------------------------------------------------------------------------------
 
     def markers(
@@ -296,27 +276,21 @@ class MarkdownAdapter(WithFormat[MarkdownSettings]):
     def strike(self, markers: Sequence[tuple[Marker, str]]) -> Iterator[NotChecked]:
         """Strike marker lines, file by file; every other byte stays."""
         guard(markers)
-        yield from strike_in(self._files, self._grain, self._fields, markers)
+        strike = partial(strike_one, self._files, self._grain, self._fields)
+        yield from strike_in(self._files, markers, strike)
 
     # --- sanitize and residue -------------------------------------------------------------------
 
     def sanitize(self, residue: Sequence[Residue]) -> Iterator[NotRemoved | NotChecked]:
         """Remove what an interrupted rewrite left beside the files. There is nothing else."""
-        for folder in dict.fromkeys(Path(str(left.handle["file"])).parent for left in residue):
-            try:
-                sweep(folder)
-            except OSError as error:
-                problem = os_problem(error)
-                yield NotChecked("a file left over", str(problem), ProblemCode(problem.problem))
+        yield from sweep_up(residue)
 
     def residue(self, targets: Targets) -> Iterator[Observation]:
         """Yield the copies beside the files that hold a target, or what a removed record said."""
         look = Look(self.site.name, targets, self._grain, self._fields)
         matches = [item for item in self.find(targets) if isinstance(item, Match)]
         look.begin(matches)
-        going = frozenset(
-            match.id for match in matches if match.readability is Readability.READABLE
-        )
+        leaving = going(matches)
         own: list[Path] = []
         for item in self._files.read():
             if isinstance(item, NotChecked):
@@ -324,25 +298,15 @@ class MarkdownAdapter(WithFormat[MarkdownSettings]):
                 continue
             own.append(item.path)
             units = units_of(item.note, self._grain, self._fields)
-            look.take(item.note, units, going)
+            look.take(item.note, units, leaving)
             if self.settings.sources is not None and (
-                made := look.made_from(item, self.settings.sources, going)
+                made := look.made_from(item, self.settings.sources, leaving)
             ):
                 yield made
             yield from self._gaps(item, targets)
             yield self._examined(item, ())
         yield from look.controls()
-        around = shadows(
-            own,
-            self.site,
-            folders=folders(self.site, self._files.patterns),
-            suffixes=SUFFIXES,
-        )
-        yield from look_through(around, lambda shadow: look.holds(shadow.read()))
-
-
-def _by_words(targets: Targets, hit: Hit) -> bool:
-    return targets[hit.key].kind in (TargetKind.PHRASE, TargetKind.COPY)
+        yield from look.beside(self._files, own)
 
 
 def _handle(place: Mapping[str, object]) -> tuple[str, str, int]:
