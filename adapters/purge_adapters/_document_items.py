@@ -20,7 +20,7 @@ from purge.targets import NEEDLE_BYTES, Record, Text, Trace
 from purge_adapters._document_files import Unit
 from purge_adapters._format_model import Condition, Last, Leave, PartKind, RecordKind
 from purge_adapters._format_routes import INSIDE, Route, is_at_or_below
-from purge_adapters._json_fields import Fields, moment, scalar, scalars, values_at
+from purge_adapters._json_fields import Fields, moment, part_of, scalar, scalars, values_at
 from purge_adapters._json_text import Path
 
 __all__ = [
@@ -179,35 +179,22 @@ class Item:
     @cached_property
     def scope(self) -> dict[str, str]:
         """Scope key to the one value that it, or else a record around it, has."""
-        found: dict[str, str] = {}
-        for key, path in self.fields.scope.items():
-            values = set(self._field(path))
-            if len(values) == 1:
-                found[key] = values.pop()
-        return found
+        return self.fields.scope_of(self._field)
 
     @cached_property
     def scope_part(self) -> str:
         """Tells records of one id apart that say different scopes; shows none of them."""
-        if not self.scope:
-            return ""
-        said = json.dumps(sorted(self.scope.items())).encode("ascii")
-        return hashlib.blake2b(said, digest_size=8).hexdigest()
+        return part_of(self.scope)
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
         """The ids of the people that it is about."""
-        return tuple(dict.fromkeys(self._field(self.fields.subject))) if self.fields.subject else ()
+        return self.fields.subjects_of(self._field)
 
     @cached_property
     def parents(self) -> dict[str, tuple[str, ...]]:
         """Source site to the ids that it says it derives from."""
-        found: dict[str, tuple[str, ...]] = {}
-        for site, path in self.fields.parents.items():
-            ids = tuple(dict.fromkeys(self._field(path))) if path else ()
-            if ids:
-                found[site] = ids
-        return found
+        return self.fields.parents_of(self._field)
 
     @cached_property
     def created(self) -> datetime | None:

@@ -5,8 +5,10 @@ This module does no input or output.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -14,8 +16,10 @@ from typing import Final
 from purge.adapter import Site
 from purge_adapters._json_text import Path, items, leaves, parse
 
-__all__ = ["Fields", "moment", "scalar", "scalars", "shown", "values_at"]
+__all__ = ["Fields", "moment", "part_of", "scalar", "scalars", "shown", "values_at"]
 
+Said = Callable[[Path], Iterable[str]]
+"""What a record says at a path: ids, each as it is written."""
 _NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,39}")
 
 
@@ -46,10 +50,44 @@ class Fields:
             {name: split(path) if path else None for name, path in site.derived_from.items()},
         )
 
+    def scope_of(self, said: Said) -> dict[str, str]:
+        """Return scope key to the one value of a record; absent where it has none or several.
+
+        Args:
+            said: what the record says at a path.
+        """
+        found: dict[str, str] = {}
+        for key, path in self.scope.items():
+            values = set(said(path))
+            if len(values) == 1:
+                found[key] = values.pop()
+        return found
+
+    def subjects_of(self, said: Said) -> tuple[str, ...]:
+        """Return the ids of the people that a record is about."""
+        return tuple(dict.fromkeys(said(self.subject))) if self.subject else ()
+
+    def parents_of(self, said: Said) -> dict[str, tuple[str, ...]]:
+        """Return source site to the ids that a record says it derives from."""
+        found: dict[str, tuple[str, ...]] = {}
+        for site, path in self.parents.items():
+            ids = tuple(dict.fromkeys(said(path))) if path else ()
+            if ids:
+                found[site] = ids
+        return found
+
     def links(self) -> Iterator[Path]:
         """Yield the paths of what identifies a record, or ties it to others."""
         mapped = (self.id, self.time, self.subject, *self.scope.values(), *self.parents.values())
         yield from (path for path in mapped if path)
+
+
+def part_of(scope: Mapping[str, str]) -> str:
+    """Return what tells records of one id apart that say different scopes; shows none of them."""
+    if not scope:
+        return ""
+    said = json.dumps(sorted(scope.items())).encode("ascii")
+    return hashlib.blake2b(said, digest_size=8).hexdigest()
 
 
 def shown(path: Path, *, is_key: bool = False) -> str:

@@ -7,7 +7,6 @@ is searched all the same. This module opens no file.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import Final
 from purge.matching import carries_marker
 from purge.matching.fragments import Run, may_be_in_pieces, runs
 from purge.targets import NEEDLE_BYTES, Record, Text, Trace
-from purge_adapters._json_fields import Fields, moment, scalar, scalars, values_at
+from purge_adapters._json_fields import Fields, moment, part_of, scalar, scalars, values_at
 from purge_adapters._json_text import NOT_JSON, Path, leaves, parse, salvage
 
 __all__ = ["BOM", "Entry", "Fields", "digest_of", "encode", "entries_of", "is_content_name"]
@@ -107,35 +106,22 @@ class Entry:
     @cached_property
     def parents(self) -> dict[str, tuple[str, ...]]:
         """Source site to the ids that the record says it derives from."""
-        found: dict[str, tuple[str, ...]] = {}
-        for site, path in self.fields.parents.items():
-            ids = tuple(dict.fromkeys(self._field(path))) if path else ()
-            if ids:
-                found[site] = ids
-        return found
+        return self.fields.parents_of(self._field)
 
     @cached_property
     def scope(self) -> dict[str, str]:
         """Scope key to the one value that the record has; absent where it has none or several."""
-        found: dict[str, str] = {}
-        for key, path in self.fields.scope.items():
-            values = set(self._field(path))
-            if len(values) == 1:
-                found[key] = values.pop()
-        return found
+        return self.fields.scope_of(self._field)
 
     @cached_property
     def part(self) -> str:
         """Tells records of one id apart that say different scopes; shows none of them."""
-        if not self.scope:
-            return ""
-        said = json.dumps(sorted(self.scope.items())).encode("ascii")
-        return hashlib.blake2b(said, digest_size=8).hexdigest()
+        return part_of(self.scope)
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
         """The ids of the people that the record is about."""
-        return tuple(dict.fromkeys(self._field(self.fields.subject))) if self.fields.subject else ()
+        return self.fields.subjects_of(self._field)
 
     @cached_property
     def created(self) -> datetime | None:
