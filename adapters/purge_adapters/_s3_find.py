@@ -114,8 +114,7 @@ def _add(reader: Reader, group: _Group, look: Look, spot: Spot) -> None:
     group.where.append(
         look.where if reader.form is Format.OBJECT else f"{look.where}{place} {spot.number}"
     )
-    matched = reader.matcher.matched(entry)
-    group.traces.append(entry.trace(path for path, is_key in matched if not is_key))
+    group.traces.append(reader.trace_of(entry))
     for source, ids in entry.parents.items():
         group.parents.setdefault(source, {}).update(dict.fromkeys(ids))
     group.subjects.update(dict.fromkeys(entry.subjects))

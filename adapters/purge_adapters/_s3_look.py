@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from purge.adapter import NotChecked, ProblemCode, Site
 from purge.errors import Permanent, StoreError
-from purge.targets import Targets
+from purge.targets import Targets, Trace
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_match import Matcher, is_certain
+from purge_adapters._jsonl_record import Entry
 from purge_adapters._s3_errors import Missing
 from purge_adapters._s3_records import (
     ID,
@@ -190,20 +191,23 @@ class Reader:
             return frozenset()
         return frozenset(hit.key for hit in hits if not hit.scope_unknown)
 
+    def trace_of(self, entry: Entry) -> Trace:
+        """Return what a record looks like in bytes; the strings that matched are its texts."""
+        matched = self.matcher.matched(entry)
+        return entry.trace(path for path, is_key in matched if not is_key)
+
     def keys_in_copy(self, spot: Spot) -> frozenset[int]:
         """Return the targets for which a record of an older version has to go."""
         entry = spot.entry
         hits = self.matcher.hits(entry)
         if not is_certain(hits):
             return frozenset()
-        matched = self.matcher.matched(entry)
-        trace = entry.trace(path for path, is_key in matched if not is_key)
         return self.targets.counting(
             self.site.name,
             hits,
             id=entry.name,
             part=entry.part,
-            texts=trace.texts,
+            texts=self.trace_of(entry).texts,
             carries_marker=entry.carries_marker,
         )
 

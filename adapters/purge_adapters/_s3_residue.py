@@ -142,8 +142,7 @@ class _Examination:
 
     def _try_on(self, spot: Spot) -> None:
         entry = spot.entry
-        matched = self.reader.matcher.matched(entry)
-        trace = entry.trace(path for path, is_key in matched if not is_key)
+        trace = self.reader.trace_of(entry)
         for kind in _KINDS:
             needles = () if kind is NeedleKind.ID and not entry.ids else trace.needles(kind)
             for needle in needles:
