@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 ID: Final = "{id}"
@@ -215,13 +213,8 @@ def known_format(name: str) -> RedisFormat:
     Raises:
         ValueError: there is none of this name.
     """
-    from purge_adapters._presets import preset, preset_names
+    from purge_adapters._presets import named
 
-    given: Mapping[str, Any] | None = preset("redis", name)
-    if given is None:
-        known = preset_names("redis")
-        close = get_close_matches(name, known, n=1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise ValueError(f"the format is not known here; known are {', '.join(known)}.{hint}")
+    given = named("redis", name)
     pairs = Pairs(**given["pairs"]) if "pairs" in given else None
     return RedisFormat(**{**given, "pairs": pairs})

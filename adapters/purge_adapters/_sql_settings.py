@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 LINKS: Final = "links"
@@ -228,14 +227,9 @@ def known_format(name: str) -> SqlFormat:
     Raises:
         ValueError: there is none of this name.
     """
-    from purge_adapters._presets import preset, preset_names
+    from purge_adapters._presets import named
 
-    found = preset("sql", name)
-    if found is None:
-        known = preset_names("sql")
-        close = get_close_matches(name, known, n=1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise ValueError(f"the format is not known here; known are {', '.join(known)}.{hint}")
+    found = named("sql", name)
     return SqlFormat({table: _table(given) for table, given in found["tables"].items()})
 
 

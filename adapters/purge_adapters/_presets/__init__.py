@@ -7,10 +7,11 @@ module has a mapping of the adapter's name in capitals, from the preset's name t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["TABLE", "preset", "preset_names"]
+__all__ = ["TABLE", "named", "preset", "preset_names"]
 
 TABLE: Final[dict[str, dict[str, str]]] = {
     "json": {
@@ -40,6 +41,21 @@ TABLE: Final[dict[str, dict[str, str]]] = {
 def preset_names(adapter: str) -> tuple[str, ...]:
     """Return the names of the presets that an adapter reads."""
     return tuple(sorted(TABLE.get(adapter, {})))
+
+
+def named(adapter: str, name: str) -> Mapping[str, Any]:
+    """Return the description of a preset that a manifest names.
+
+    Raises:
+        ValueError: the adapter has none of that name; the message gives the nearest one.
+    """
+    found = preset(adapter, name)
+    if found is None:
+        known = preset_names(adapter)
+        close = get_close_matches(name, known, n=1)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        raise ValueError(f"the format is not known here; known are {', '.join(known)}.{hint}")
+    return found
 
 
 def preset(adapter: str, name: str) -> Mapping[str, Any] | None:
