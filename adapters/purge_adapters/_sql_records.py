@@ -13,7 +13,7 @@ from typing import Any, Final
 from purge.adapter import Action, Match, Readability
 from purge.matching import How, carries_marker
 from purge.targets import Hit, Record, Targets, Text, Trace
-from purge_adapters._json_fields import moment, shown
+from purge_adapters._json_fields import moment
 from purge_adapters._sql_layout import Child, Layout, Link
 from purge_adapters._sql_rows import Row, Rows, Whole, identity, said
 from purge_adapters._sql_scopes import scopes_above
@@ -26,10 +26,10 @@ from purge_adapters._sql_values import (
     in_pieces,
     is_closed,
     pack,
+    readable_in,
     strings_at,
     strings_below,
     strings_in,
-    texts_in,
 )
 
 Parents = Mapping[str, tuple[str, ...]]
@@ -168,9 +168,7 @@ class Records:
         for name, value in zip(names, values, strict=True):
             if value is None or (isinstance(value, int | float) and not self._numbers):
                 continue
-            yield from texts_in(name, value, numbers=self._numbers)
-            for run in in_pieces(value):
-                yield Text(f"{name}.{shown(run.paths[0])}", run.text)
+            yield from readable_in(name, value, numbers=self._numbers)
             if isinstance(value, bytes):
                 self.closed += is_closed(value)
                 for text in holding((value,), self._phrases):

@@ -126,9 +126,15 @@ def strings_in(value: object, *, numbers: bool = False) -> Iterator[tuple[Path, 
 
     ``numbers``: numbers too, as they are commonly written.
     """
-    if isinstance(value, bytes):
-        value = _text_of_bytes(value)
-    inner = decoded(value)
+    yield from _strings_of(_opened(value), numbers=numbers)
+
+
+def _opened(value: object) -> object:
+    """Return a column's value as it is searched: blobs as text, JSON taken apart."""
+    return decoded(_text_of_bytes(value) if isinstance(value, bytes) else value)
+
+
+def _strings_of(inner: object, *, numbers: bool) -> Iterator[tuple[Path, str, bool]]:
     if isinstance(inner, dict | list):
         for path, leaf, is_key in leaves(inner):
             if isinstance(leaf, str) and leaf:
@@ -143,9 +149,31 @@ def strings_in(value: object, *, numbers: bool = False) -> Iterator[tuple[Path, 
 
 def in_pieces(value: object) -> Iterator[Run]:
     """Yield the texts of a column's value that stand in several strings of its JSON."""
-    inner = decoded(_text_of_bytes(value) if isinstance(value, bytes) else value)
+    yield from _runs_of(_opened(value))
+
+
+def _runs_of(inner: object) -> Iterator[Run]:
     if isinstance(inner, dict | list):
         yield from runs(inner)
+
+
+def readable_in(column: str, value: object, *, numbers: bool = False) -> Iterator[Text]:
+    """Yield all that a column's value says, whole and in pieces; it is taken apart once.
+
+    Args:
+        column: its name.
+        value: as the driver returned it.
+        numbers: numbers too, as they are commonly written.
+    """
+    inner = _opened(value)
+    for path, text, is_key in _strings_of(inner, numbers=numbers):
+        yield Text(_field(column, path, is_key=is_key), text)
+    for run in _runs_of(inner):
+        yield Text(_field(column, run.paths[0]), run.text)
+
+
+def _field(column: str, path: Path, *, is_key: bool = False) -> str:
+    return f"{column}.{shown(path, is_key=is_key)}" if path else column
 
 
 def texts_in(
@@ -161,7 +189,7 @@ def texts_in(
     """
     for path, text, is_key in strings_in(value, numbers=numbers):
         if names or not is_key:
-            yield Text(f"{column}.{shown(path, is_key=is_key)}" if path else column, text)
+            yield Text(_field(column, path, is_key=is_key), text)
 
 
 def is_closed(value: object) -> bool:
