@@ -38,6 +38,11 @@ class TargetKind(StrEnum):
     COPY = "copy"
     """Every record that holds the text of one that was named by its id."""
 
+    @property
+    def is_words(self) -> bool:
+        """Whether it names records by what they say, and not by an id or lineage."""
+        return self in (TargetKind.PHRASE, TargetKind.COPY)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -240,7 +245,12 @@ class Targets:
 
     def phrases(self) -> tuple[str, ...]:
         """The phrases as they were given, for a look at bytes beside the decoded one."""
-        return tuple(t.value for t in self.all if t.kind in (TargetKind.PHRASE, TargetKind.COPY))
+        return tuple(target.value for target in self.all if target.kind.is_words)
+
+    def unscoped_words(self) -> tuple[Target, ...]:
+        """The phrases and copies that are looked for in every scope, so that bytes in which no
+        scope can be read may be searched for them."""
+        return tuple(target for target in self.all if target.kind.is_words and not target.scope)
 
     def mentioned_in(self, content: bytes) -> bool:
         """Whether bytes in which no record lives hold a phrase, in any written form."""

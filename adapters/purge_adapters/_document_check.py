@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
-from purge.adapter import Action, NotChecked, Site, Statement
+from purge.adapter import Action, NotChecked, Statement
 from purge_adapters._codecs import Codec
 from purge_adapters._document_items import Item
 from purge_adapters._document_links import Web
 from purge_adapters._document_source import Source, items_of
-from purge_adapters._files import holders, leases_work, relative, unseen_processes
+from purge_adapters._file_checks import around, fault, so_many, writable
+from purge_adapters._files import relative
 from purge_adapters._format_model import FileKind, Last, RecordKind, Taking
 from purge_adapters._format_routes import Every
-from purge_adapters._git import enclosing_repositories
-from purge_adapters._jsonl_residue import shared_files
 
 __all__ = ["check_documents"]
 
@@ -59,7 +56,7 @@ def check_documents(source: Source, gaps: Sequence[NotChecked]) -> Iterator[Stat
     census = _Census()
     web = Web(source.format)
     for gap in gaps:
-        yield _fault(gap)
+        yield fault(gap)
     for file in source.documents():
         for found in items_of(file, source.fields):
             census.met.add(file.kind.path)
@@ -73,17 +70,14 @@ def check_documents(source: Source, gaps: Sequence[NotChecked]) -> Iterator[Stat
         if file.wide or file.codec in (Codec.BZIP2, Codec.XZ):
             census.read_only.append(file.where)
         for gap in file.gaps:
-            yield _fault(gap)
+            yield fault(gap)
     yield from _counted(census, source)
     yield from _fitting(census, source)
     yield from _links(web)
     yield from _removal(source)
-    yield from _writable(census, source)
-    yield from _around(source.site, [path for path, _ in source.files])
-
-
-def _fault(gap: NotChecked) -> Statement:
-    return Statement(f"{gap.where}: {gap.why}.", ok=False)
+    files = [path for path, _ in source.files]
+    yield from writable(source.site, files, census.read_only)
+    yield from around(source.site, files)
 
 
 def _reach(census: _Census, kind: FileKind, value: object) -> None:
@@ -99,12 +93,12 @@ def _reach(census: _Census, kind: FileKind, value: object) -> None:
 def _counted(census: _Census, source: Source) -> Iterator[Statement]:
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(census.records.items()))
     yield Statement(
-        f"{_so_many(len(source.files), 'file')}, {census.size} bytes, with records: "
+        f"{so_many(len(source.files), 'file')}, {census.size} bytes, with records: "
         f"{kinds or 'none'}; all of it is read to tell what is left of one."
     )
     if census.not_json:
         yield Statement(
-            f"Not JSON, and searched as text: {_so_many(census.not_json, 'line')}. A line of them "
+            f"Not JSON, and searched as text: {so_many(census.not_json, 'line')}. A line of them "
             "that holds what is looked for goes whole."
         )
     if source.others:
@@ -185,45 +179,3 @@ def _removal(source: Source) -> Iterator[Statement]:
                 f"'{record.name}': a part that is found goes alone; with the last one the record "
                 f"{what}."
             )
-
-
-def _writable(census: _Census, source: Source) -> Iterator[Statement]:
-    files = [path for path, _ in source.files]
-    for where in census.read_only:
-        yield Statement(f"{where}: its encoding or compression is read, not written.", ok=False)
-    for path in files:
-        if not os.access(path, os.R_OK | os.W_OK):
-            yield Statement(f"{relative(path, source.site)}: may not be written.", ok=False)
-    for folder in sorted({path.parent for path in files}):
-        if not os.access(folder, os.W_OK | os.X_OK):
-            yield Statement(
-                f"{relative(folder, source.site)}: no file may be made in it.", ok=False
-            )
-    held = sum(any(holder.writes for holder in holders([path])) for path in files)
-    if held:
-        yield Statement(
-            f"Held open for writing by another process, so left alone: {_so_many(held, 'file')}.",
-            ok=False,
-        )
-    for gap in shared_files(files, source.site):
-        yield _fault(gap)
-
-
-def _around(site: Site, files: Sequence[Path]) -> Iterator[Statement]:
-    parents = sorted({path.parent for path in files})
-    for store in enclosing_repositories(iter(parents)):
-        work = store.parent if store.name == ".git" else store
-        yield Statement(
-            f"git repository {relative(work, site)}: its history is looked at, and what it keeps "
-            "has no end date."
-        )
-    if unseen_processes() and not all(leases_work(folder) for folder in parents):
-        yield Statement(
-            "What other users' processes hold open cannot be seen here, so nothing can be "
-            "confirmed. Run as a user who can see them.",
-            ok=False,
-        )
-
-
-def _so_many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -26,11 +26,11 @@ from purge_adapters._document_match import Grouping, Key
 from purge_adapters._document_related import Gathering
 from purge_adapters._document_source import Source, items_of
 from purge_adapters._document_wanted import Wanted, wanted_of
+from purge_adapters._file_looks import shared_files
 from purge_adapters._files import Changed, Fingerprint, Held, fingerprint, holders, os_problem
 from purge_adapters._format_model import Layout
 from purge_adapters._jsonl_edit import Plan, carry_out, wait_for_writers
 from purge_adapters._jsonl_record import is_content_name
-from purge_adapters._jsonl_residue import shared_files
 
 __all__ = ["remove"]
 

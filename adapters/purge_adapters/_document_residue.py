@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from purge.adapter import (
     Action,
-    Control,
     Examined,
     NotChecked,
     Observation,
     ProblemCode,
     Residue,
 )
-from purge.targets import Hit, NeedleKind, TargetKind, Targets, Text
+from purge.targets import Hit, NeedleKind, Targets, Text
 from purge_adapters._bytes import written_forms
 from purge_adapters._document_files import (
     NO_FIELDS,
@@ -30,19 +27,23 @@ from purge_adapters._document_items import Item
 from purge_adapters._document_match import Finder, Taken, is_certain
 from purge_adapters._document_records import read_unit
 from purge_adapters._document_source import Source, items_of
+from purge_adapters._file_looks import (
+    KINDS,
+    NEIGHBOURS,
+    SNIFFED,
+    Trials,
+    needles_in_bytes,
+    phrases_in_bytes,
+    shared_files,
+)
 from purge_adapters._files import folders
 from purge_adapters._format_model import FileKind, Layout
 from purge_adapters._jsonl_lines import is_wide, lines_of, narrowed, wide_encoding
-from purge_adapters._jsonl_record import entries_of, is_content_name
-from purge_adapters._jsonl_residue import shared_files
-from purge_adapters._owners import Held, Owners, together
+from purge_adapters._jsonl_record import entries_of
+from purge_adapters._owners import Held, together
 from purge_adapters._shadows import Shadow, look_through, shadows
 
 __all__ = ["examine"]
-
-_KINDS: Final = (NeedleKind.ID, NeedleKind.TEXT, NeedleKind.METADATA)
-_SNIFFED: Final = 8000
-_NEIGHBOURS: Final = 8
 
 
 def examine(
@@ -53,7 +54,7 @@ def examine(
     for file in source.documents():
         yield from look.look_at(file)
     yield from look_at_others(source, look.finder)
-    yield from look.controls()
+    yield from look.trials.controls(whole=look.whole)
     files = [path for path, _ in source.files]
     yield from shared_files(files, source.site)
     around = shadows(
@@ -65,14 +66,6 @@ def examine(
     yield from look_through(around, look.holds)
 
 
-@dataclass(slots=True)
-class _Tried:
-    """How often the look was tried on a kind of needle, and whether it saw every time."""
-
-    targets: list[bool] = field(default_factory=list)
-    neighbours: list[bool] = field(default_factory=list)
-
-
 class _Examination:
     """One look at the bytes of a site's files and of their shadows."""
 
@@ -82,12 +75,9 @@ class _Examination:
         self.targets = targets
         self.finder = Finder(source.site, targets)
         self.traces = targets.traces(self.site.name)
-        self.needles = _needles(self.site.name, targets)
-        self.phrases: Owners[bytes] = Owners()
-        for target in targets:
-            if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope:
-                self.phrases.add(written_forms(target.value), frozenset({target.key}))
-        self.tried = {kind: _Tried() for kind in _KINDS}
+        self.needles = needles_in_bytes(self.site.name, targets)
+        self.phrases = phrases_in_bytes(targets)
+        self.trials = Trials()
         self.whole = True
         """Every byte of every file belongs to a value or text that was looked at."""
 
@@ -99,13 +89,13 @@ class _Examination:
         quick = self.finder.is_told_by_strings(file.kind)
 
         def wanted(unit: Unit) -> bool:
-            return neighbours < _NEIGHBOURS or not quick or self.finder.may_name(unit)
+            return neighbours < NEIGHBOURS or not quick or self.finder.may_name(unit)
 
         for found in items_of(file, self.source.fields, numbers=self.finder.numbers, wanted=wanted):
             for item in found[:-1]:
                 taken = self.finder.compare(item)
                 if not taken:
-                    if neighbours < _NEIGHBOURS and self._try(item, [], on_target=False):
+                    if neighbours < NEIGHBOURS and self._try(item, [], on_target=False):
                         neighbours += 1
                     continue
                 yield from self._named(file, item, taken)
@@ -140,25 +130,14 @@ class _Examination:
         trace = item.trace(item.name, [one for each in taken for one in each.strings])
         whole = not taken or any(each.part is None and not each.only for each in taken)
         seen = False
-        for kind in _KINDS:
+        for kind in KINDS:
             needles = () if kind is NeedleKind.ID and item.id is None else trace.needles(kind)
             if not whole and kind is not NeedleKind.TEXT:
                 continue
             for needle in needles:
                 seen = True
-                tried = self.tried[kind]
-                results = tried.targets if on_target else tried.neighbours
-                results.append(_stands_in(needle, item))
+                self.trials.note(kind, _stands_in(needle, item), on_target=on_target)
         return seen
-
-    def controls(self) -> Iterator[Control]:
-        """Yield whether the look could see what it is for."""
-        for kind, tried in self.tried.items():
-            if tried.targets:
-                yield Control(kind, all(tried.targets), on_target=True)
-            elif tried.neighbours:
-                yield Control(kind, all(tried.neighbours), on_target=False)
-        yield Control(None, self.whole, on_target=False)
 
     def _is_blanked(self, item: Item) -> bool:
         return self.site.action is Action.BLANK and item.unit.entry.parsed and item.is_blanked
@@ -183,7 +162,7 @@ class _Examination:
         content = shadow.read()
         keys: set[int] = set()
         suspected: set[bytes] = set()
-        if shadow.group and b"\0" in content[:_SNIFFED] and not is_wide(content[:8]):
+        if shadow.group and b"\0" in content[:SNIFFED] and not is_wide(content[:8]):
             # Pictures and programs in a history: as bytes only.
             keys |= together([self.phrases.of([it for it in self.phrases if it in content])])
             suspected.update(needle for needle in self.needles if needle in content)
@@ -271,17 +250,6 @@ def _units(content: bytes, file: DocumentFile) -> Iterator[Unit]:
     for number, line in enumerate(lines_of(iter((content,)))):
         for entry in entries_of(line.data, NO_FIELDS):
             yield Unit(entry, line.offset, number)
-
-
-def _needles(site: str, targets: Targets) -> Owners[bytes]:
-    """Return the bytes in which what has to go may stand anywhere."""
-    found: Owners[bytes] = Owners()
-    for trace in targets.traces(site):
-        keys = targets.keys_of(site, trace.id)
-        ids = () if is_content_name(trace.id) else trace.needles(NeedleKind.ID)
-        for needle in (*ids, *trace.needles(NeedleKind.TEXT)):
-            found.add(written_forms(needle), keys)
-    return found
 
 
 def _stands_in(needle: str, item: Item) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,12 +11,10 @@ from typing import Final
 
 from purge.adapter import Action, NotChecked, Site, Statement
 from purge_adapters._codecs import Codec
-from purge_adapters._files import holders, leases_work, relative, unseen_processes
-from purge_adapters._git import enclosing_repositories
+from purge_adapters._file_checks import around, fault, so_many, writable
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_match import Look, read_log
 from purge_adapters._jsonl_record import Entry
-from purge_adapters._jsonl_residue import shared_files
 
 __all__ = ["check_logs"]
 
@@ -93,7 +90,7 @@ def check_logs(
     """
     census = _Census(fields)
     for gap in gaps:
-        yield _fault(gap)
+        yield fault(gap)
     for path in files:
         look = Look.at(path, site)
         for _, entry in read_log(look, fields):
@@ -103,31 +100,27 @@ def check_logs(
         if look.wide or look.codec in (Codec.BZIP2, Codec.XZ):
             census.read_only.append(look.where)
         for gap in look.gaps:
-            yield _fault(gap)
+            yield fault(gap)
     yield from _counted(census, len(files))
     yield from _besides(others)
     yield from _fitting(census, site)
-    yield from _writable(census, site, files)
-    yield from _around(site, files)
-
-
-def _fault(gap: NotChecked) -> Statement:
-    return Statement(f"{gap.where}: {gap.why}.", ok=False)
+    yield from writable(site, files, census.read_only)
+    yield from around(site, files)
 
 
 def _counted(census: _Census, files: int) -> Iterator[Statement]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(census.codecs.items()))
     yield Statement(
-        f"{_so_many(files, 'file')} ({kinds or 'none'}), {census.size} bytes, "
-        f"{_so_many(census.records, 'record')}; all of it is read to tell what is left of one."
+        f"{so_many(files, 'file')} ({kinds or 'none'}), {census.size} bytes, "
+        f"{so_many(census.records, 'record')}; all of it is read to tell what is left of one."
     )
     if census.not_json - census.damaged:
         yield Statement(
-            f"Not JSON, and searched as text: {_so_many(census.not_json - census.damaged, 'line')}."
+            f"Not JSON, and searched as text: {so_many(census.not_json - census.damaged, 'line')}."
         )
     if census.damaged:
         yield Statement(
-            f"Damaged, neither JSON nor text: {_so_many(census.damaged, 'line')}. While they are "
+            f"Damaged, neither JSON nor text: {so_many(census.damaged, 'line')}. While they are "
             "there, nothing can be confirmed. Repair or remove them.",
             ok=False,
         )
@@ -148,10 +141,10 @@ def _fitting(census: _Census, site: Site) -> Iterator[Statement]:
     records = census.records
     if census.fields.id and records:
         sentence = f"Without the id field, and named after their content: {census.nameless} of "
-        yield Statement(f"{sentence}{_so_many(records, 'record')}.", ok=census.nameless < records)
+        yield Statement(f"{sentence}{so_many(records, 'record')}.", ok=census.nameless < records)
     if census.repeated:
         yield Statement(
-            f"With an id that a different line has too: {_so_many(census.repeated, 'line')}. "
+            f"With an id that a different line has too: {so_many(census.repeated, 'line')}. "
             "Lines with one id are one record and go together.",
             ok=census.compared < _TOO_COMMON * len(census.ids),
         )
@@ -160,42 +153,3 @@ def _fitting(census: _Census, site: Site) -> Iterator[Statement]:
             yield Statement(f"No record has the field that '{name}' names.", ok=False)
     if site.action is Action.BLANK and not census.fields.text:
         yield Statement("'action: blank' needs 'text': the fields that are to be emptied.", False)
-
-
-def _writable(census: _Census, site: Site, files: Sequence[Path]) -> Iterator[Statement]:
-    for where in census.read_only:
-        yield Statement(f"{where}: its encoding or compression is read, not written.", ok=False)
-    for path in files:
-        if not os.access(path, os.R_OK | os.W_OK):
-            yield Statement(f"{relative(path, site)}: may not be written.", ok=False)
-    for folder in sorted({path.parent for path in files}):
-        if not os.access(folder, os.W_OK | os.X_OK):
-            yield Statement(f"{relative(folder, site)}: no file may be made in it.", ok=False)
-    held = sum(any(holder.writes for holder in holders([path])) for path in files)
-    if held:
-        yield Statement(
-            f"Held open for writing by another process, so left alone: {_so_many(held, 'file')}.",
-            ok=False,
-        )
-    for gap in shared_files(files, site):
-        yield _fault(gap)
-
-
-def _around(site: Site, files: Sequence[Path]) -> Iterator[Statement]:
-    folders = sorted({path.parent for path in files})
-    for store in enclosing_repositories(iter(folders)):
-        work = store.parent if store.name == ".git" else store
-        yield Statement(
-            f"git repository {relative(work, site)}: its history is looked at, and what it keeps "
-            "has no end date."
-        )
-    if unseen_processes() and not all(leases_work(folder) for folder in folders):
-        yield Statement(
-            "What other users' processes hold open cannot be seen here, so nothing can be "
-            "confirmed. Run as a user who can see them.",
-            ok=False,
-        )
-
-
-def _so_many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Final
 
 from purge.adapter import (
     Action,
-    Control,
     Examined,
-    NotChecked,
     Observation,
     ProblemCode,
     Residue,
     Site,
 )
-from purge.targets import Hit, NeedleKind, TargetKind, Targets
+from purge.targets import Hit, NeedleKind, Targets
 from purge_adapters._bytes import written_forms
-from purge_adapters._files import OWN_PREFIX, folders, relative
+from purge_adapters._file_looks import (
+    KINDS,
+    NEIGHBOURS,
+    SNIFFED,
+    Trials,
+    needles_in_bytes,
+    phrases_in_bytes,
+    shared_files,
+)
+from purge_adapters._files import folders
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_lines import is_wide, lines_of
 from purge_adapters._jsonl_match import Look, Matcher, damaged, is_certain, read_log
-from purge_adapters._jsonl_record import Entry, entries_of, is_content_name
-from purge_adapters._owners import Held, Owners, together
+from purge_adapters._jsonl_record import Entry, entries_of
+from purge_adapters._owners import Held, together
 from purge_adapters._prefilter_site import sieves_for
 from purge_adapters._shadows import Shadow, look_through, shadows
 
-__all__ = ["examine", "shared_files"]
-
-_KINDS: Final = (NeedleKind.ID, NeedleKind.TEXT, NeedleKind.METADATA)
-_SNIFFED: Final = 8000
-"""As git does, content with a zero byte this near its beginning is taken to be no text."""
-_NEIGHBOURS: Final = 8
-"""On how many live records of each file the look is tried."""
+__all__ = ["examine"]
 
 
 def examine(
@@ -52,18 +49,10 @@ def examine(
     examination = _Examination(site, files, fields, targets)
     for path in files:
         yield from examination.look_at(path)
-    yield from examination.controls()
+    yield from examination.trials.controls(whole=examination.whole)
     yield from shared_files(files, site)
     around = shadows(files, site, folders=folders(site, patterns), suffixes=suffixes)
     yield from look_through(around, lambda shadow: examination.holds(shadow, files))
-
-
-@dataclass(slots=True)
-class _Tried:
-    """How often the look was tried on a kind of needle, and whether it saw every time."""
-
-    targets: list[bool] = field(default_factory=list)
-    neighbours: list[bool] = field(default_factory=list)
 
 
 class _Examination:
@@ -74,13 +63,10 @@ class _Examination:
         self.fields = fields
         self.matcher = Matcher(site.name, targets)
         self.traces = targets.traces(site.name)
-        self.needles = _needles(site.name, targets)
-        self.phrases: Owners[bytes] = Owners()
-        for target in targets:
-            if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope:
-                self.phrases.add(written_forms(target.value), frozenset({target.key}))
+        self.needles = needles_in_bytes(site.name, targets)
+        self.phrases = phrases_in_bytes(targets)
         self.sieves = sieves_for(site, files, fields, targets, self.needles)
-        self.tried = {kind: _Tried() for kind in _KINDS}
+        self.trials = Trials()
         self.whole = self.sieves is None or self.sieves.is_seeing
         """Every byte of every file belongs to a line that was looked at, or passed over as holding
         nothing for certain."""
@@ -117,15 +103,6 @@ class _Examination:
         yield from dict.fromkeys(look.gaps)
         yield Examined(1, look.size, look.records)
 
-    def controls(self) -> Iterator[Control]:
-        """Yield whether the look could see what it is for."""
-        for kind, tried in self.tried.items():
-            if tried.targets:
-                yield Control(kind, all(tried.targets), on_target=True)
-            elif tried.neighbours:
-                yield Control(kind, all(tried.neighbours), on_target=False)
-        yield Control(None, self.whole, on_target=False)
-
     def holds(self, shadow: Shadow, files: Sequence[Path]) -> Held:
         """Return what a shadow holds of what is looked for, as records or as bytes."""
         keys: set[int] = set()
@@ -133,7 +110,7 @@ class _Examination:
         blocks = shadow.blocks()
         head = next(blocks, b"")
         blocks = chain((head,), blocks)
-        if shadow.group and b"\0" in head[:_SNIFFED] and not is_wide(head):
+        if shadow.group and b"\0" in head[:SNIFFED] and not is_wide(head):
             # Pictures and programs in a history: as bytes only. Taking them for text in every
             # possible encoding would take minutes.
             data = b"".join(blocks)
@@ -179,20 +156,18 @@ class _Examination:
         for _, entry in read_log(Look.at(path, self.site), self.fields):
             if not self.matcher.hits(entry) and self._try(entry, on_target=False):
                 tried += 1
-                if tried == _NEIGHBOURS:
+                if tried == NEIGHBOURS:
                     return
 
     def _try(self, entry: Entry, *, on_target: bool) -> bool:
         """See whether the look finds the needles of a live record in its bytes."""
         trace = entry.trace(path for path, _ in self.matcher.matched(entry))
         seen = False
-        for kind in _KINDS:
+        for kind in KINDS:
             needles = () if kind is NeedleKind.ID and not entry.ids else trace.needles(kind)
             for needle in needles:
                 seen = True
-                tried = self.tried[kind]
-                results = tried.targets if on_target else tried.neighbours
-                results.append(_stands_in(needle, entry))
+                self.trials.note(kind, _stands_in(needle, entry), on_target=on_target)
         return seen
 
     def _is_blanked(self, entry: Entry) -> bool:
@@ -209,18 +184,6 @@ class _Examination:
         return any(_stands_in(needle, entry) for needle in texts)
 
 
-def _needles(site: str, targets: Targets) -> Owners[bytes]:
-    """Return the bytes in which the records that have to go may stand anywhere."""
-    found: Owners[bytes] = Owners()
-    for trace in targets.traces(site):
-        keys = targets.keys_of(site, trace.id)
-        texts = trace.needles(NeedleKind.TEXT)
-        ids = () if is_content_name(trace.id) else trace.needles(NeedleKind.ID)
-        for needle in (*ids, *texts):
-            found.add(written_forms(needle), keys)
-    return found
-
-
 def _stands_in(needle: str, entry: Entry) -> bool:
     """Whether a needle is seen in the bytes of a record, or in what they decode to."""
     if any(form in entry.data for form in written_forms(needle)):
@@ -228,37 +191,3 @@ def _stands_in(needle: str, entry: Entry) -> bool:
     return any(needle in text for _, text, _ in entry.strings()) or any(
         needle in text for text in entry.lines()
     )
-
-
-def shared_files(files: Sequence[Path], site: Site) -> Iterator[NotChecked]:
-    """Yield the files that have further names (hard links) which the site does not cover.
-
-    Such a file must not be rewritten: its other names would keep the old content, and no later
-    look could tell.
-    """
-    names: dict[tuple[int, int], list[tuple[Path, int]]] = {}
-    own: set[Path] = set()
-    for path in files:
-        try:
-            status = path.stat()
-        except OSError:
-            continue
-        if status.st_nlink > 1:
-            key = (status.st_dev, status.st_ino)
-            names.setdefault(key, []).append((path, status.st_nlink))
-            own.update(path.parent.glob(f"{OWN_PREFIX}*"))
-    # A replacement that was interrupted leaves a second name too; it is removed by the next one.
-    inodes: Counter[tuple[int, int]] = Counter()
-    for path in own:
-        with suppress(FileNotFoundError):
-            inodes[path.lstat().st_dev, path.lstat().st_ino] += 1
-    for key, same in names.items():
-        for path, count in same:
-            more = count - len(same) - inodes[key]
-            if more > 0:
-                yield NotChecked(
-                    relative(path, site),
-                    f"it has {more} more names (hard links) that the site does not cover; what "
-                    "they keep was not looked at",
-                    ProblemCode.UNSUPPORTED,
-                )

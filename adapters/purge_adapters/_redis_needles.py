@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purge.matching import readings
-from purge.targets import NEEDLE_BYTES, NeedleKind, TargetKind, Targets, Trace
+from purge.targets import NEEDLE_BYTES, NeedleKind, Targets, Trace
 from purge_adapters._bytes import written_forms
 from purge_adapters._redis_keys import unnamed
 from purge_adapters._redis_rdb import Stored
@@ -84,11 +84,7 @@ class Needles:
             for needle in trace.needles(kind)
             for form in forms_of(needle)
         }
-        self.words = Targets(
-            target
-            for target in targets
-            if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope
-        )
+        self.words = Targets(targets.unscoped_words())
 
     def __bool__(self) -> bool:
         return bool(self.owners or self.words)

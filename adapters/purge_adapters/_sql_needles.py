@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from purge.targets import NEEDLE_BYTES, NeedleKind, Target, TargetKind, Targets, Trace, windows
+from purge.targets import NEEDLE_BYTES, NeedleKind, Targets, Trace, windows
 from purge_adapters._sqlite_bytes import BLOCK, Bytes
 from purge_adapters._sqlite_pages import Pages
 
@@ -52,7 +52,7 @@ def of_phrases(targets: Targets, encoding: str) -> Iterator[Needle]:
 
     Phrases within a scope are left out: nothing in free space says to which scope it belonged.
     """
-    for target in _by_words(targets):
+    for target in targets.unscoped_words():
         for piece in windows(target.value.strip()):
             if forms := written(piece, encoding):
                 yield Needle(NeedleKind.TEXT, piece, forms, target.key)
@@ -60,13 +60,7 @@ def of_phrases(targets: Targets, encoding: str) -> Iterator[Needle]:
 
 def unscoped(targets: Targets) -> tuple[str, ...]:
     """Return the phrases that are looked for in every scope."""
-    return tuple(target.value for target in _by_words(targets))
-
-
-def _by_words(targets: Targets) -> Iterator[Target]:
-    for target in targets:
-        if target.kind in (TargetKind.PHRASE, TargetKind.COPY) and not target.scope:
-            yield target
+    return tuple(target.value for target in targets.unscoped_words())
 
 
 def short_forms(trace: Trace, encoding: str) -> Iterator[Needle]:

@@ -21,7 +21,7 @@ from purge.adapter import (
     Statement,
 )
 from purge.matching import Flavor, fold, readings, without_markers
-from purge.targets import NEEDLE_BYTES, Hit, NeedleKind, TargetKind, Targets, Trace, windows
+from purge.targets import NEEDLE_BYTES, Hit, NeedleKind, Targets, Trace, windows
 from purge_adapters._files import folders, holders
 from purge_adapters._git import enclosing_repositories
 from purge_adapters._markdown_text import Lines
@@ -63,7 +63,7 @@ def seen(needles: Iterable[str], folded: Sequence[str]) -> set[str]:
 
 def by_words(targets: Targets, key: int) -> bool:
     """Whether a target names records by what they say, and not by their id or lineage."""
-    return targets[key].kind in (TargetKind.PHRASE, TargetKind.COPY)
+    return targets[key].kind.is_words
 
 
 def going(matches: Iterable[Match]) -> frozenset[str]:

@@ -36,7 +36,8 @@ from purge_adapters._document_find import search
 from purge_adapters._document_remove import remove
 from purge_adapters._document_residue import examine
 from purge_adapters._document_source import Source
-from purge_adapters._files import footprint, is_abandoned, os_problem, place, walk
+from purge_adapters._file_looks import take_abandoned
+from purge_adapters._files import footprint, place, walk
 from purge_adapters._format_model import Format
 from purge_adapters._format_reading import FormatFault, read_format
 from purge_adapters._json_fields import Fields
@@ -187,16 +188,7 @@ class JsonAdapter(Adapter[JsonSettings]):
 
     def sanitize(self, residue: Sequence[Residue]) -> Iterator[NotRemoved | NotChecked]:
         """Remove what an interrupted replacement left. Other copies are not ours to delete."""
-        for item in residue:
-            path = self.site.path(str(item.handle.get("file", "")))
-            if not is_abandoned(path):
-                yield NotChecked(item.where, "another run may be using it", ProblemCode.HELD_OPEN)
-                continue
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                problem = os_problem(error, item.where)
-                yield NotChecked(item.where, str(problem), ProblemCode(problem.problem))
+        yield from take_abandoned(self.site, residue)
 
     def residue(self, targets: Targets) -> Iterator[Observation]:
         """Yield the copies that outlive removal, in the files and around them."""

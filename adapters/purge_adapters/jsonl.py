@@ -32,13 +32,14 @@ from purge.errors import Permanent
 from purge.targets import Targets
 from purge_adapters._composite import WithFormat
 from purge_adapters._composite_format import FilesFormat, check_format
-from purge_adapters._files import footprint, is_abandoned, os_problem, relative, walk
+from purge_adapters._file_looks import shared_files, take_abandoned
+from purge_adapters._files import footprint, relative, walk
 from purge_adapters._json_fields import Fields
 from purge_adapters._jsonl_check import check_logs
 from purge_adapters._jsonl_edit import edit_log, leave, parts_of
 from purge_adapters._jsonl_markers import markers_in, strike_in, strikes_of
 from purge_adapters._jsonl_match import search
-from purge_adapters._jsonl_residue import examine, shared_files
+from purge_adapters._jsonl_residue import examine
 
 __all__ = ["JsonlAdapter", "JsonlSettings"]
 
@@ -192,16 +193,7 @@ class JsonlAdapter(WithFormat[JsonlSettings]):
 
     def sanitize(self, residue: Sequence[Residue]) -> Iterator[NotRemoved | NotChecked]:
         """Remove what an interrupted replacement left. Other copies are not ours to delete."""
-        for item in residue:
-            path = self.site.path(str(item.handle.get("file", "")))
-            if not is_abandoned(path):
-                yield NotChecked(item.where, "another run may be using it", ProblemCode.HELD_OPEN)
-                continue
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                problem = os_problem(error, item.where)
-                yield NotChecked(item.where, str(problem), ProblemCode(problem.problem))
+        yield from take_abandoned(self.site, residue)
 
     def residue(self, targets: Targets) -> Iterator[Observation]:
         """Yield the copies that outlive removal, in the files and around them."""
