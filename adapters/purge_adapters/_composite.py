@@ -8,10 +8,10 @@ it is named where it holds what is looked for, and never changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
 
 from purge.adapter import (
     Action,
@@ -38,23 +38,15 @@ from purge.adapter import (
 from purge.errors import Permanent, PurgeError, StoreError
 from purge.targets import Targets
 from purge_adapters._composite_format import FilesFormat, Member, members_of
+from purge_adapters._composite_members import Members
 from purge_adapters._composite_others import look_into
-from purge_adapters._files import footprint, os_problem, relative, walk
+from purge_adapters._files import footprint, relative, walk
 from purge_adapters._shadows import is_variant
 
 __all__ = ["Composite", "WithFormat"]
 
 S = TypeVar("S")
 H = TypeVar("H", Match, Residue, Marker)
-
-
-@runtime_checkable
-class HasFiles(Protocol):
-    """An adapter that can say which files it reads."""
-
-    def own_files(self) -> Iterator[Path | NotChecked]:
-        """Yield them, and what could not be listed."""
-        ...
 
 
 class WithFormat(Adapter[S]):
@@ -84,112 +76,29 @@ class Composite(Adapter[Any]):
         super().__init__(site, settings)
         self._paths = [settings.path] if isinstance(settings.path, str) else list(settings.path)
         self._format: FilesFormat = members_of(settings.format)
-        self._members = self._format.read()
-        self._made: dict[str, Adapter[Any]] = {}
+        self._members = Members(site, self._paths, self._format)
 
     def close(self) -> None:
         """Close the adapters of all members."""
-        while self._made:
-            self._made.popitem()[1].close()
-
-    # --- the members ----------------------------------------------------------------------------
-
-    def _patterns(self, member: Member) -> list[str]:
-        """Return which files of the site a member has, as patterns of the manifest."""
-        found: list[str] = []
-        for path in self._paths:
-            place = self.site.place(path)
-            if place.is_file():
-                if self._taker(path) is member:
-                    found.append(path)
-                continue
-            within = "" if path in ("", ".") else f"{path.rstrip('/')}/"
-            found += [f"{within}{own}" for own in member.paths]
-        return found
-
-    def _taker(self, path: str) -> Member | None:
-        """Return the member whose patterns a file fits that the manifest names by itself."""
-        name = PurePosixPath(path)
-        for member in self._members:
-            if any(name.match(own.removeprefix("**/")) for own in member.paths):
-                return member
-        return None
-
-    def _present(self) -> Iterator[tuple[Member, Adapter[Any]]]:
-        """Yield the members of which something may be there.
-
-        Raises:
-            Refused: a path leaves the root.
-            Permanent: nothing of the site is there, or a file is of no member or of two.
-        """
-        self._raise_if_gone()
-        for path in self._paths:
-            if self.site.place(path).is_file() and self._taker(path) is None:
-                raise Permanent(
-                    f"Site '{self.site.name}': no member of its format has files of that name. "
-                    "Name the folder, or another format.",
-                    problem=ProblemCode.UNSUPPORTED,
-                )
-        for member in self._members:
-            if self._patterns_there(member):
-                yield member, self._adapter(member)
-
-    def _raise_if_gone(self) -> None:
-        problem: StoreError | None = None
-        for path, base in zip(self._paths, footprint(self.site, self._paths), strict=False):
-            try:
-                base.stat()
-            except OSError as error:
-                problem = problem or os_problem(error, path)
-            else:
-                return
-        if problem is not None:
-            raise problem
-
-    def _patterns_there(self, member: Member) -> list[str]:
-        patterns = self._patterns(member)
-        return [one for one in patterns if any(map(os.path.lexists, footprint(self.site, [one])))]
-
-    def _adapter(self, member: Member) -> Adapter[Any]:
-        if member.name not in self._made:
-            self._made[member.name] = member.make(self.site, self._patterns_there(member))
-        return self._made[member.name]
-
-    def _owned(self) -> dict[Path, Member]:
-        """Return every file of the members.
-
-        Raises:
-            Permanent: two members have one file.
-        """
-        owned: dict[Path, Member] = {}
-        for member, adapter in self._present():
-            for path in _files_of(adapter, self.site, self._patterns_there(member)):
-                first = owned.setdefault(path, member)
-                if first is not member:
-                    raise Permanent(
-                        f"Site '{self.site.name}': two members of its format ({first.name} and "
-                        f"{member.name}) both have {relative(path, self.site)}. Narrow one's path.",
-                        problem=ProblemCode.UNSUPPORTED,
-                    )
-        return owned
+        self._members.close()
 
     def footprint(self) -> tuple[Path, ...]:
         """The files and folders that the members' paths name."""
-        patterns = [one for member in self._members for one in self._patterns(member)]
+        patterns = [one for member in self._members.all for one in self._members.patterns(member)]
         return footprint(self.site, patterns or self._paths)
 
     def check(self) -> Iterator[Statement]:
         """Say what the members say, and what belongs to none of them."""
         try:
-            owned = self._owned()
+            owned = self._members.owned()
             others = list(self._others(owned))
-            present = list(self._present())
+            present = list(self._members.present())
         except PurgeError as error:
             yield Statement(str(error), ok=False)
             return
         said: set[Statement] = set()
         for member, adapter in present:
-            if _files_of(adapter, self.site, self._patterns_there(member)):
+            if self._members.files_of(member, adapter):
                 for statement in adapter.check():
                     if statement not in said:
                         said.add(statement)
@@ -207,9 +116,9 @@ class Composite(Adapter[Any]):
 
     def find(self, targets: Targets) -> Iterator[Finding]:
         """Yield what the members find, and the files of no member that hold a target."""
-        owned = self._owned()
+        owned = self._members.owned()
         gaps: dict[NotChecked, None] = {}
-        for member, adapter in self._present():
+        for member, adapter in self._members.present():
             for item in adapter.find(targets):
                 if isinstance(item, NotChecked):
                     gaps[item] = None
@@ -229,12 +138,8 @@ class Composite(Adapter[Any]):
         readability = match.readability
         if member.archived and readability is Readability.READABLE:
             readability = Readability.ARCHIVED
-        part = " ".join(filter(None, (member.name, match.part)))
-        return replace(
-            _outer(member, match),
-            readability=readability,
-            part=match.part if len(self._members) == 1 else part,
-        )
+        part = self._members.part(member, match.part)
+        return replace(_outer(member, match), readability=readability, part=part)
 
     def _others(self, owned: Mapping[Path, Member]) -> Iterator[Path | NotChecked]:
         """Yield the files that belong to the format and to none of its members."""
@@ -260,29 +165,16 @@ class Composite(Adapter[Any]):
     def remove(self, removals: Sequence[Removal]) -> Iterator[NotRemoved]:
         """Let each member take its records out."""
         guard(removals)
-        self._owned()
+        self._members.owned()
         outer = {_key(removal.match): removal.match for removal in removals}
         todo: dict[str, list[Removal]] = {}
         for removal in removals:
             name, match = _inner(removal.match)
-            match = replace(match, part=str(removal.match.handle["part"]))
             todo.setdefault(name, []).append(replace(removal, match=match))
         for name, own in todo.items():
-            for left in self._of(name).remove(own):
-                told = self._told(self._member(name), left.match)
+            for left in self._members.of(name).remove(own):
+                told = self._told(self._members.called(name), left.match)
                 yield replace(left, match=outer.get(_key(told), told))
-
-    def _member(self, name: str) -> Member:
-        found = next((member for member in self._members if member.name == name), None)
-        if found is None:
-            raise Permanent(
-                "A record was found under another description of the format; look again.",
-                problem=ProblemCode.UNSUPPORTED,
-            )
-        return found
-
-    def _of(self, name: str) -> Adapter[Any]:
-        return self._adapter(self._member(name))
 
     # --- markers --------------------------------------------------------------------------------
 
@@ -290,17 +182,16 @@ class Composite(Adapter[Any]):
         self, where: Mapping[str, str]
     ) -> Iterator[Marker | NotAMarker | NotChecked | Examined]:
         """Yield the marker lines of all members that can have any."""
-        self._owned()
+        self._members.owned()
         refusal: StoreError | None = None
         answered = False
-        for member, adapter in self._present():
+        for member, adapter in self._members.present():
             try:
                 for item in adapter.markers(where):
                     answered = True
                     if isinstance(item, Marker):
-                        part = " ".join(filter(None, (member.name, item.part)))
-                        made = _outer(member, item)
-                        yield made if len(self._members) == 1 else replace(made, part=part)
+                        part = self._members.part(member, item.part)
+                        yield replace(_outer(member, item), part=part)
                     else:
                         yield item
             except Permanent as error:
@@ -316,10 +207,9 @@ class Composite(Adapter[Any]):
         todo: dict[str, list[tuple[Marker, str]]] = {}
         for marker, replacement in markers:
             name, own = _inner(marker)
-            own = replace(own, part=str(marker.handle["part"]))
             todo.setdefault(name, []).append((own, replacement))
         for name, jobs in todo.items():
-            yield from self._of(name).strike(jobs)
+            yield from self._members.of(name).strike(jobs)
 
     # --- sanitize and residue -------------------------------------------------------------------
 
@@ -330,21 +220,21 @@ class Composite(Adapter[Any]):
             name, own = _inner(left)
             todo.setdefault(name, []).append(own)
         for name, own_residue in todo.items():
-            yield from self._of(name).sanitize(own_residue)
+            yield from self._members.of(name).sanitize(own_residue)
 
     def residue(self, targets: Targets) -> Iterator[Observation]:
         """Yield what the members see; one member's file is no left-over copy of another's."""
-        owned = self._owned()
+        owned = self._members.owned()
         live = {relative(path, self.site): owner for path, owner in owned.items()}
         going: list[str] = []
         """Where records lie that are archived and will go by themselves."""
-        for member, adapter in self._present():
+        for member, adapter in self._members.present():
             if member.archived:
                 found = adapter.find(targets)
                 going += (item.where for item in found if isinstance(item, Match))
         controls: list[Control] = []
         said: set[object] = set()
-        for member, adapter in self._present():
+        for member, adapter in self._members.present():
             for item in adapter.residue(targets):
                 if isinstance(item, Control):
                     controls.append(item)
@@ -374,15 +264,6 @@ def _is_live(where: str, member: Member, live: Mapping[str, Member], going: Sequ
     return owner is not member
 
 
-def _files_of(adapter: Adapter[Any], site: Site, patterns: Sequence[str]) -> list[Path]:
-    files: Iterable[Path | NotChecked]
-    if isinstance(adapter, HasFiles):
-        files = adapter.own_files()
-    else:
-        files = walk(site, patterns) if patterns else ()
-    return [path for path in files if isinstance(path, Path)]
-
-
 def _outer(member: Member, item: H) -> H:
     """Return what a member yielded, with a handle that says whose it is."""
     part = getattr(item, "part", "")
@@ -390,14 +271,16 @@ def _outer(member: Member, item: H) -> H:
 
 
 def _inner(item: H) -> tuple[str, H]:
-    """Return whose something is, and its handle as the member gave it."""
+    """Return whose something is, and the thing as the member yielded it."""
     name, handle = item.handle.get("member"), item.handle.get("handle")
     if not isinstance(name, str) or not isinstance(handle, dict):
         raise Permanent(
             "It was found by another adapter or version; look again.",
             problem=ProblemCode.UNSUPPORTED,
         )
-    return name, replace(item, handle=handle)
+    if isinstance(item, Residue):
+        return name, replace(item, handle=handle)
+    return name, replace(item, handle=handle, part=str(item.handle["part"]))
 
 
 def _key(match: Match) -> tuple[str, str]:
