@@ -165,7 +165,7 @@ class Run:
             again={n: policy for n, policy in policies.items() if policy is not None},
             spared={n: task.kept.spared for n, task in tasks.items() if task.kept.spared},
             waiting={n: task.kept.waiting for n, task in tasks.items() if task.kept.waiting},
-            markers=frozenset(n for n, task in tasks.items() if task.marker),
+            markers=_from_markers(tasks),
             held=self._is_held,
         )
 
@@ -219,7 +219,7 @@ class Run:
                     task.reappeared[site] = Reappearance(count, removed, now)
 
     def _leftovers(self, survey: Survey, tasks: Mapping[int, Task]) -> Leftovers:
-        markers = frozenset(number for number, task in tasks.items() if task.marker)
+        markers = _from_markers(tasks)
         return survey.leftovers(list(tasks), lambda number: tasks[number].kept.owed, markers)
 
     # Acting.
@@ -403,3 +403,8 @@ class Run:
                 raise RuntimeError("a run without a ledger only shows")
             self._journal = self._open_journal()
         return self._journal
+
+
+def _from_markers(tasks: Mapping[int, Task]) -> frozenset[int]:
+    """Return the requests that come from a marker."""
+    return frozenset(number for number, task in tasks.items() if task.marker)

@@ -249,9 +249,8 @@ class Survey:
         for key, trace in traces.items():
             by_site.setdefault(key.site, []).append(trace)
         direct = [
-            replace(it, from_marker=of <= markers, whose=frozenset(of))
+            replace(it, from_marker=owners[it.key] <= markers, whose=frozenset(owners[it.key]))
             for it in direct
-            for of in (owners[it.key],)
         ]
         return Leftovers(
             Targets(direct, by_site, self._spared(numbers, owners)),
@@ -264,8 +263,11 @@ class Survey:
         """Return, by site, the new statements: their copies are no copies of what was removed."""
         spared: dict[str, list[Spared]] = {}
         for number in numbers:
+            restated = self.decided[number].restated
+            if not restated:
+                continue
             mine = frozenset(key for key, of in owners.items() if of == {number})
-            for key in sorted(self.decided[number].restated):
+            for key in sorted(restated):
                 texts = frozenset(self.reach.records[key].match.trace.texts)
                 spared.setdefault(key.site, []).append(Spared(key.id, key.part, texts, mine))
         return spared

@@ -106,6 +106,7 @@ class _Picture:
     met: Mapping[int, list[RecordKey]]
     copied: Mapping[int, list[RecordKey]]
     twins: Mapping[int, list[RecordKey]]
+    cut: Mapping[int, list[RecordKey]]
     children: Mapping[Name, list[RecordKey]]
 
     @classmethod
@@ -113,6 +114,7 @@ class _Picture:
         met: dict[int, list[RecordKey]] = {}
         copied: dict[int, list[RecordKey]] = {}
         twins: dict[int, list[RecordKey]] = {}
+        cut: dict[int, list[RecordKey]] = {}
         children: dict[Name, list[RecordKey]] = {}
         for key, found in reach.records.items():
             for number in {*found.named, *found.owed, *found.repeats}:
@@ -121,9 +123,11 @@ class _Picture:
                 copied.setdefault(number, []).append(key)
             for number in found.twin:
                 twins.setdefault(number, []).append(key)
+            for number in found.cut:
+                cut.setdefault(number, []).append(key)
             for parent in found.parents:
                 children.setdefault(parent, []).append(key)
-        return cls(reach, policy, met, copied, twins, children)
+        return cls(reach, policy, met, copied, twins, cut, children)
 
     def stays(self, number: int, key: RecordKey, mine: Decided) -> bool:
         """Whether a record stays although it would have to go, and note why."""
@@ -302,11 +306,11 @@ def _take_cut(picture: _Picture, number: int, mine: Decided) -> None:
 
     Until it is made again it says what it said.
     """
-    for key, found in picture.reach.records.items():
-        was = found.cut.get(number)
-        if was is None or key in mine.roles or not (found.readable and found.match.hits):
+    for key in picture.cut.get(number, ()):
+        found = picture.reach.records[key]
+        if key in mine.roles or not (found.readable and found.match.hits):
             continue
-        if set(was.trace.texts) == set(found.match.trace.texts):
+        if set(found.cut[number].trace.texts) == set(found.match.trace.texts):
             mine.roles[key] = Role.FLAGGED
             mine.cut.add(key)
 
