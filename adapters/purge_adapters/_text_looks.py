@@ -6,6 +6,7 @@ live files is what ``find`` yields. Copies lie beside: backups, swap files, tras
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -103,7 +104,7 @@ def surroundings(around: Iterable[Path]) -> Iterator[Statement]:
 
 
 @dataclass(slots=True)
-class TextLook:
+class TextLook(ABC):
     """What is looked for in the shadows of one site, and whether the look can see.
 
     A subclass takes the live files first; then come :meth:`controls` and :meth:`beside`.
@@ -149,9 +150,9 @@ class TextLook:
             return frozenset()
         return frozenset(hit.key for hit in hits)
 
+    @abstractmethod
     def holds(self, data: bytes) -> Held:
         """Return what a copy of a file holds of what is looked for."""
-        raise NotImplementedError
 
     def beside(self, files: TextFiles[Any], own: Sequence[Path]) -> Iterator[Observation]:
         """Yield the copies beside the files that hold something.
